@@ -1,0 +1,28 @@
+/* names.h - a map from names to small integers (hash table with open addressing); names are
+ * borrowed, so their owner outlives the map. */
+#ifndef REMAP_BASE_NAMES_H
+#define REMAP_BASE_NAMES_H
+
+#include <stddef.h>
+
+struct names {
+    struct names_slot *slots;
+    size_t n_slots, n_used;
+};
+
+#define NAMES_INIT {NULL, 0, 0}
+
+/* Adds name → value; returns the value that was there before (nothing changes then), or -1. */
+int names_add(struct names *names, const char *name, int value);
+int names_get(const struct names *names, const char *name); /* -1 when absent */
+void names_wipe(struct names *names);
+
+/* Nearest of `candidates` (NULL-terminated) by edit distance, for "did you mean"; NULL when none
+ * is near. */
+const char *names_nearest(const char *name, const char *const candidates[]);
+
+/* 0 when `name` is a valid name of contract.md 2 (non-empty UTF-8, at most 253 bytes, no control
+ * characters), else a static text that says what is wrong. */
+const char *name_problem(const char *name, size_t size);
+
+#endif

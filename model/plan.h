@@ -1,0 +1,91 @@
+/* plan.h - moves and plans (contract.md 3), their check and their application to a model. */
+#ifndef REMAP_MODEL_PLAN_H
+#define REMAP_MODEL_PLAN_H
+
+#include "model/affinity.h"
+#include "model/model.h"
+
+enum granularity { PER_INSTANCE, PER_SERVICE };
+enum objective { OBJECTIVE_AFFINITY, OBJECTIVE_HOSTS };
+enum plan_status { PLAN_OPTIMAL, PLAN_FEASIBLE, PLAN_INFEASIBLE, PLAN_TIMEOUT };
+
+struct host_count {
+    int host;
+    int64_t count;
+};
+
+struct move {
+    int seq; /* from 1 */
+    int service;
+    int instance; /* -1 at service granularity */
+    int source;   /* host; -1: was unplaced, or service granularity */
+    int target;   /* host; -1 at service granularity */
+    struct host_count *sources, *targets; /* service granularity, host order */
+    size_t n_sources, n_targets;
+    int64_t restarts; /* replicas that restart */
+    double gain;      /* change of the score after the moves before it */
+};
+
+struct discarded {
+    enum level level;
+    int a, b;
+    double degree;
+    char *why;
+};
+
+struct plan {
+    char *requested, *planner, *why;
+    enum objective objective;
+    enum granularity granularity;
+    enum plan_status status;
+    bool cut; /* the clock cut a search */
+    int64_t iterations; /* what a cut search did, for replay; 0 otherwise */
+    double affinity_before, affinity_after;
+    bool has_bound;
+    double affinity_bound;
+    int64_t hosts_before, hosts_after, hosts_bound; /* hosts_bound -1: null */
+    int64_t restarts;
+    double coverage; /* < 0: null */
+    int64_t solve_ms;
+    struct move *moves;
+    size_t n_moves;
+    int *placement; /* after all moves, by instance index */
+    size_t n_placement;
+    struct discarded *discarded;
+    size_t n_discarded;
+    bool unordered;
+    int **cycles; /* each a list of seqs, 0-terminated */
+    size_t n_cycles;
+};
+
+struct plan *plan_new(void);
+void plan_free(struct plan *plan);
+AUTO_DEFINE(plan)
+void move_wipe(struct move *move);
+
+double plan_gap(const struct plan *plan); /* (bound − after) / max(|bound|, 1e-12) */
+
+/* What planners fill from a final placement when they do not order moves themselves: moves from the
+ * model's placement to `placement` in an order whose every prefix respects capacities (greedy, in
+ * name order among those possible now), `unordered` and `cycles` where none exists; gains; scores;
+ * host counts; restarts; coverage. PER_INSTANCE here; PER_SERVICE groups rows per service. */
+int plan_fill(struct plan *plan, const struct model *model, const struct affinity *rows, size_t n,
+              const int *placement, struct err *err);
+
+/* Recomputes scores, gains, host counts, coverage of a plan whose moves are set in order. */
+void plan_measure(struct plan *plan, const struct model *model, const struct affinity *rows,
+                  size_t n);
+
+/* Every promise of contract.md 3 against the model it was made from: sources are where the model
+ * has them, no instance twice, targets schedulable and within capacity and rules in every prefix
+ * (unless unordered), nothing fixed moves, final placement as stated. ERR_INPUT names the move. */
+int plan_check(const struct plan *plan, const struct model *model, bool move_stateful,
+               struct err *err);
+
+/* Applies the first n moves (SIZE_MAX: all) to the model's instances. */
+int plan_apply(const struct plan *plan, struct model *model, size_t n, struct err *err);
+
+/* Coverage = known / (known + unmapped) by count; < 0 when the model has no traffic member. */
+double model_coverage(const struct model *model);
+
+#endif
