@@ -1,0 +1,169 @@
+/* adapter.h - the four interfaces to foreign tools (paper §6.1, §6.5; design.md 6). An adapter is
+ * one const struct in one folder and one line in registry.c. Adapters know nothing of ZeroMQ or
+ * SQLite; they do not log; they return errors and count what they could not map.
+ *
+ * Order of use in one inspection: cluster fills hosts, services, instances, latencies, rules;
+ * metrics fill usage; messages fill traffic. All fill one `struct inspection`. */
+#ifndef REMAP_ADAPTERS_ADAPTER_H
+#define REMAP_ADAPTERS_ADAPTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/base/err.h"
+#include "model/model.h"
+#include "model/plan.h"
+
+struct option { /* one setting of a source, as text, from the configuration */
+    const char *name, *value;
+};
+
+struct source {
+    const char *name; /* for messages: "prometheus at http://…" */
+    const char *type; /* adapter name */
+    const struct option *options;
+    size_t n_options;
+};
+
+/* The value of an option, or `fallback`. */
+const char *source_option(const struct source *source, const char *name, const char *fallback);
+
+struct option_spec { /* what an adapter accepts; unknown names are ERR_CONFIG */
+    const char *name, *help, *fallback; /* fallback NULL: no default */
+    bool required;
+};
+
+struct app_scope { /* which part of the cluster is ours */
+    const char *name;
+    const char *const *namespaces; /* NULL-terminated; empty: all */
+    const char *const *services;   /* NULL-terminated; empty: all */
+};
+
+struct window {
+    int64_t from_ms, to_ms; /* wall time */
+};
+
+/* What an adapter reports besides the model. Owned by the caller, filled with
+ * inspection_note(). */
+struct note {
+    char *kind; /* "unmapped", "partial", "unknown-metric", "late", … */
+    char *text;
+    int64_t count;
+};
+struct inspection {
+    struct model *model;
+    struct note *notes;
+    size_t n_notes;
+    void *identity; /* struct identity of monitor/identity.h: joins names across tools; may be NULL */
+};
+void inspection_note(struct inspection *in, const char *kind, int64_t count, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* What `remap check` shows of one source. */
+struct source_report {
+    bool reachable;
+    char version[64];
+    int64_t newest_ms; /* newest sample; -1 none */
+    char seen[200];    /* "3 hosts, 14 services, 17 instances" */
+};
+
+struct cluster_adapter {
+    const char *name, *summary;
+    const struct option_spec *options; /* ended by a NULL name */
+    int (*open)(const struct source *source, void **ctx, struct err *err);
+    int (*inspect)(void *ctx, const struct app_scope *app, struct inspection *in, struct err *err);
+    int (*check)(void *ctx, const struct app_scope *app, struct source_report *out,
+                 struct err *err);
+    void (*close)(void *ctx);
+};
+
+struct metrics_adapter {
+    const char *name, *summary;
+    const struct option_spec *options;
+    int (*open)(const struct source *source, void **ctx, struct err *err);
+    /* Sets usage of instances and hosts over the window (mean). */
+    int (*measure)(void *ctx, const struct app_scope *app, const struct window *window,
+                   struct inspection *in, struct err *err);
+    int (*check)(void *ctx, const struct app_scope *app, struct source_report *out,
+                 struct err *err);
+    void (*close)(void *ctx);
+};
+
+struct message_adapter {
+    const char *name, *summary;
+    const struct option_spec *options;
+    int (*open)(const struct source *source, void **ctx, struct err *err);
+    /* Adds directed message rows of the window; names that cannot be joined go into
+     * model->traffic and a note. */
+    int (*trace)(void *ctx, const struct app_scope *app, const struct window *window,
+                 struct inspection *in, struct err *err);
+    int (*check)(void *ctx, const struct app_scope *app, struct source_report *out,
+                 struct err *err);
+    void (*close)(void *ctx);
+};
+
+/* One move for an orchestrator. At instance granularity: this replica goes from `source` to
+ * `target`; at service granularity `targets` is the wanted host set with counts. */
+struct placement {
+    int64_t cycle, seq; /* the mark of the move: "CYCLE/SEQ" */
+    const char *service, *instance; /* instance NULL at service granularity */
+    const char *source, *target;    /* host names; source NULL: unplaced */
+    const struct placement_count {
+        const char *host;
+        int64_t count;
+    } *targets;
+    size_t n_targets;
+};
+
+enum settle_state {
+    SETTLE_WAITING,   /* not yet */
+    SETTLE_APPLIED,   /* runs and is ready where it was sent */
+    SETTLE_PARTIAL,   /* some replicas are there */
+    SETTLE_MISSED,    /* ready, but elsewhere */
+    SETTLE_DISPLACED, /* was there, then taken away by others */
+    SETTLE_FAILED     /* will not get ready, or the orchestrator gave up */
+};
+
+struct settle_report {
+    enum settle_state state;
+    char instance_now[254]; /* the name of the replica that replaced the moved one; "" unknown */
+    char detail[200];
+};
+
+struct orchestrator {
+    const char *name, *summary;
+    const struct option_spec *options;
+    enum granularity granularity;
+    bool start_first; /* the new replica is ready before the old one leaves */
+    bool marks;       /* the placed object carries the mark */
+    int (*open)(const struct source *source, void **ctx, struct err *err);
+    /* Asks for the move. Idempotent by mark: asking again for what has happened is success. On
+     * success *saved (caller frees, may stay NULL) is text that undo() needs.
+     * ERR_REFUSED / ERR_CONFLICT / ERR_UNREACHABLE: nothing was changed or it cannot be known. */
+    int (*place)(void *ctx, const struct placement *placement, char **saved, struct err *err);
+    /* Where is the object of this mark now? Looks at the cluster each time. */
+    int (*settled)(void *ctx, const struct placement *placement, struct settle_report *out,
+                   struct err *err);
+    /* Puts this move back (§6.5). Idempotent. */
+    int (*undo)(void *ctx, const struct placement *placement, const char *saved, struct err *err);
+    /* Removes what remap left on the service (pins); NULL service: everything of the app. The
+     * number of replicas that restart goes to *restarts; dry_run only counts. */
+    int (*release)(void *ctx, const struct app_scope *app, const char *service, bool dry_run,
+                   int64_t *restarts, struct err *err);
+    void (*close)(void *ctx);
+};
+
+/* registry.c: ended by NULL. */
+extern const struct cluster_adapter *const cluster_adapters[];
+extern const struct metrics_adapter *const metrics_adapters[];
+extern const struct message_adapter *const message_adapters[];
+extern const struct orchestrator *const orchestrators[];
+
+const struct cluster_adapter *cluster_adapter_find(const char *name); /* NULL when none */
+const struct metrics_adapter *metrics_adapter_find(const char *name);
+const struct message_adapter *message_adapter_find(const char *name);
+const struct orchestrator *orchestrator_find(const char *name);
+
+/* Refuses options the spec does not know and missing required ones: ERR_CONFIG. */
+int source_check(const struct source *source, const struct option_spec *spec, struct err *err);
+
+#endif

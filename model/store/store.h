@@ -1,0 +1,131 @@
+/* store.h - the model at run time on disk (SQLite, WAL). One writer: the daemon (or `remap once`,
+ * `remap demo`); everybody else opens read-only. The only folder that includes sqlite3.h.
+ *
+ * Every call that changes something is one transaction, unless store_begin() has opened one. */
+#ifndef REMAP_STORE_H
+#define REMAP_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/base/buf.h"
+#include "model/base/err.h"
+#include "model/plan.h"
+
+struct store;
+
+/* Creates folder (0750) and file (0640), migrates. ERR_CONFLICT: written by a newer remap;
+ * ERR_IO otherwise. */
+int store_open(const char *path, struct store **out, struct err *err);
+int store_open_read(const char *path, struct store **out, struct err *err); /* ERR_NOT_FOUND */
+void store_close(struct store *store);
+AUTO_DEFINE(store)
+
+int store_begin(struct store *store, struct err *err);
+int store_commit(struct store *store, struct err *err);
+void store_rollback(struct store *store);
+
+/* --- cycles: the engine's state, one row each; ids never repeat (AUTOINCREMENT) --- */
+struct cycle_row {
+    int64_t id;
+    char *app, *trigger; /* "timer", "manual", "deploy", "once", "apply", … */
+    char *state;         /* names of engine.h */
+    char *reason;        /* NULL or why failed/superseded/undone/nothing done */
+    int64_t attempt;
+    int64_t started_ms, ended_ms;  /* ended -1: running */
+    int64_t deadline_ms;           /* of settling/verifying: wall time; -1 none */
+    int64_t base_cycle;            /* apply/undo: the cycle whose plan this is; -1 */
+    bool dry_run;
+    int64_t moves_planned, moves_applied;
+};
+void cycle_row_wipe(struct cycle_row *row);
+
+int store_cycle_new(struct store *store, const char *app, const char *trigger, const char *state,
+                    bool dry_run, int64_t base_cycle, int64_t now_ms, int64_t *out_id,
+                    struct err *err);
+/* State, reason (NULL keeps), attempt, deadline, end in one statement. */
+int store_cycle_set(struct store *store, int64_t id, const char *state, const char *reason,
+                    int64_t attempt, int64_t deadline_ms, int64_t ended_ms, struct err *err);
+int store_cycle_get(struct store *store, int64_t id, struct cycle_row *out, struct err *err);
+/* Cycles that have not ended, oldest first; caller wipes rows and frees. */
+int store_cycles_open(struct store *store, struct cycle_row **out, size_t *n, struct err *err);
+
+/* --- what the cycle produced. `request` texts are kept whole for replay. --- */
+int store_snapshot_save(struct store *store, int64_t cycle, const char *phase /* base|verify */,
+                        const struct model *model, const char *text, size_t size,
+                        struct err *err);
+int store_snapshot_load(struct store *store, int64_t cycle, const char *phase, struct buf *text,
+                        struct err *err);
+int store_analysis_save(struct store *store, int64_t cycle, const struct analysis *analysis,
+                        const struct model *model, const char *text, size_t size,
+                        struct err *err);
+int store_analysis_load(struct store *store, int64_t cycle, struct buf *text, struct err *err);
+/* `options` is the text of the plan options, `text` the plan document. Rows of v_plans, v_moves
+ * (state planned). */
+int store_plan_save(struct store *store, int64_t cycle, const struct plan *plan,
+                    const struct model *model, const char *options, const char *text, size_t size,
+                    struct err *err);
+int store_plan_load(struct store *store, int64_t cycle, struct buf *options, struct buf *text,
+                    struct err *err);
+
+/* --- moves --- */
+struct move_row {
+    int64_t cycle, seq;
+    char *service, *instance, *source, *target; /* instance, source may be NULL */
+    double gain;
+    char *state;  /* contract.md 4 */
+    char *reason, *instance_now;
+    int64_t intended_ms, settled_ms; /* -1 */
+    int64_t undo_of;                 /* -1 */
+    bool detour;
+    char *intent; /* the intent document, NULL before */
+};
+void move_row_wipe(struct move_row *row);
+/* Commits an intent: state intended, intended_ms now; inserts the row if it is a detour or undo. */
+int store_move_intent(struct store *store, int64_t cycle, int64_t seq, const char *intent,
+                      size_t size, int64_t now_ms, struct err *err);
+/* Commits an outcome document (model/wire/README.md). */
+int store_move_outcome(struct store *store, int64_t cycle, const char *outcome, size_t size,
+                       struct err *err);
+/* Planned moves left out by the engine's calm, or when a cycle is superseded. */
+int store_move_discard(struct store *store, int64_t cycle, int64_t seq, const char *reason,
+                       struct err *err);
+int store_moves_load(struct store *store, int64_t cycle, struct move_row **out, size_t *n,
+                     struct err *err);
+/* Last time (wall ms) a replica of the service was moved to or from the host; -1 never. */
+int store_last_move_ms(struct store *store, const char *app, const char *service,
+                       const char *host, int64_t *out, struct err *err);
+
+/* --- verification: predicted against realised (v_savings); < 0 or -1: unknown (NULL) --- */
+struct savings {
+    int64_t hosts_before, hosts_predicted, hosts_realised;
+    double affinity_before, affinity_predicted, affinity_realised;
+    double response_before_ms, response_predicted_ms, response_realised_ms;
+    double local_before, local_predicted, local_realised;
+};
+int store_savings_save(struct store *store, int64_t cycle, const struct savings *savings,
+                       struct err *err);
+
+/* --- events (append only), apps --- */
+int store_event_add(struct store *store, const char *app, const char *kind, int64_t cycle,
+                    const char *text, int64_t now_ms, int64_t *out_id, struct err *err);
+struct app_row {
+    char *app;
+    bool paused;
+    int64_t next_due_ms;  /* wall; -1 none */
+    int64_t interval_ms;  /* -1: the configured one */
+};
+void app_row_wipe(struct app_row *row);
+int store_app_get(struct store *store, const char *app, struct app_row *out, struct err *err);
+int store_app_set(struct store *store, const struct app_row *row, struct err *err);
+
+/* Retention: deletes ended cycles (and their events) older than max_age_ms, then oldest first until
+ * the file is below max_bytes. *deleted counts cycles. */
+int store_retain(struct store *store, int64_t now_ms, int64_t max_age_ms, int64_t max_bytes,
+                 int64_t *deleted, struct err *err);
+
+/* Runs a read-only SELECT that the program itself wrote and appends the rows as a JSON array of
+ * objects; `args` are text parameters, NULL-terminated (for the API and -o json). */
+int store_query_json(struct store *store, const char *sql, const char *const *args,
+                     struct buf *out, struct err *err);
+
+#endif

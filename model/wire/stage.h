@@ -1,0 +1,67 @@
+/* stage.h - the stage's side of the bus: a stage program is a table of request handlers and
+ *     int main(int argc, char **argv) { return stage_main(&monitor_stage, argc, argv); }
+ *
+ * The same handlers run in two ways:
+ *   on the bus    --bus ENDPOINT --lifeline FD --run-dir DIR   (started by `remap`)
+ *   as a filter   --filter [TYPE] < request.json > result.json (TYPE defaults to the first handler)
+ * In filter mode progress goes to stderr (only with --progress), intents are answered at once, a
+ * failure is one line on stderr and the exit code of err_exit_code(). A result whose handler set
+ * `exit_code` ends a filter with it (plans that are infeasible or timed out are printed all the
+ * same).
+ *
+ * A handler runs to its end in the only thread; it calls stage_progress() often enough (at least
+ * every second) on long work, which also looks at the lifeline and at `stop`. */
+#ifndef REMAP_WIRE_STAGE_H
+#define REMAP_WIRE_STAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include "model/base/buf.h"
+#include "model/base/err.h"
+#include "model/wire/envelope.h"
+
+struct stage; /* the running stage, opaque to handlers */
+
+struct stage_request {
+    const struct envelope *env;
+    const char *body; /* borrowed for the call */
+    size_t size;
+};
+
+struct stage_handler {
+    enum message_type type;
+    /* Appends the result document to *result. -1 and *err → `failure`. */
+    int (*handle)(struct stage *stage, const struct stage_request *request, struct buf *result,
+                  int *exit_code, struct err *err);
+};
+
+struct stage_program {
+    enum party party;
+    const char *summary;
+    const struct stage_handler *handlers;
+    size_t n_handlers;
+    /* Optional, for stages that listen on descriptors of their own (webhooks): called at the start,
+     * may register descriptors with stage_watch(). NULL when unused. */
+    int (*open)(struct stage *stage, void **state, struct err *err);
+    void (*close)(void *state);
+};
+
+int stage_main(const struct stage_program *program, int argc, char **argv);
+
+/* Work done so far: `done` must grow for the deadline to be extended. `body` NULL: only the counter;
+ * else a JSON object's text of README.md "progress" whose "done" member this function adds.
+ * Returns -1 (ERR_REFUSED "stopped") when the stage should wind up: `stop` came or the manager is
+ * gone. */
+int stage_progress(struct stage *stage, int64_t done, const char *members, struct err *err);
+/* A note that becomes an `events` row of the cycle: kind ("unmapped", "source", …) and text. */
+int stage_note(struct stage *stage, const char *kind, const char *text, struct err *err);
+/* Sends intent{cycle, seq, attempt} and waits for proceed{seq}; -1 when stopped meanwhile. */
+int stage_intent(struct stage *stage, int64_t seq, const char *body, size_t size, struct err *err);
+/* True once `stop` came or the lifeline ended. */
+bool stage_stopping(struct stage *stage);
+/* Waits at most ms, returns early (true) when stopping. The only sleep a handler may use. */
+bool stage_wait(struct stage *stage, int64_t ms);
+/* True when running as a filter (no store behind it). */
+bool stage_is_filter(const struct stage *stage);
+
+#endif
