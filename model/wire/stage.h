@@ -14,11 +14,13 @@
 #ifndef REMAP_WIRE_STAGE_H
 #define REMAP_WIRE_STAGE_H
 
-#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include "model/base/buf.h"
 #include "model/base/err.h"
 #include "model/wire/envelope.h"
+#include "model/wire/loop.h"
 
 struct stage; /* the running stage, opaque to handlers */
 
@@ -48,8 +50,9 @@ struct stage_program {
 
 int stage_main(const struct stage_program *program, int argc, char **argv);
 
-/* Work done so far: `done` must grow for the deadline to be extended. `body` NULL: only the counter;
- * else a JSON object's text of README.md "progress" whose "done" member this function adds.
+/* Work done so far: `done` must grow for the deadline to be extended. `members` NULL: only the
+ * counter; else more members of README.md "progress", as JSON text without braces
+ * (`"total":9,"text":"tracing"`). Cheap: without members at most one message per 100 ms goes out.
  * Returns -1 (ERR_REFUSED "stopped") when the stage should wind up: `stop` came or the manager is
  * gone. */
 int stage_progress(struct stage *stage, int64_t done, const char *members, struct err *err);
@@ -61,6 +64,14 @@ int stage_intent(struct stage *stage, int64_t seq, const char *body, size_t size
 bool stage_stopping(struct stage *stage);
 /* Waits at most ms, returns early (true) when stopping. The only sleep a handler may use. */
 bool stage_wait(struct stage *stage, int64_t ms);
+/* Something to keep (a webhook): sends `event` with the body; stored(ctx, row) is called from a
+ * later turn of the loop once the manager has committed it (row: its events id). Several may be
+ * under way; those of a stage that dies are lost, so the webhook's sender repeats. */
+void stage_event(struct stage *stage, const char *body, size_t size,
+                 void (*stored)(void *ctx, int64_t row), void *ctx);
+/* Descriptors of the stage's own, watched between and (through stage_progress) during requests. */
+void stage_watch(struct stage *stage, int fd, short events, loop_fd_fn *fn, void *ctx);
+void stage_unwatch(struct stage *stage, int fd);
 /* True when running as a filter (no store behind it). */
 bool stage_is_filter(const struct stage *stage);
 
