@@ -57,6 +57,8 @@ struct inspection {
 };
 void inspection_note(struct inspection *in, const char *kind, int64_t count, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Frees the notes; model and identity stay with whoever made them. */
+void inspection_wipe(struct inspection *in);
 
 /* What `remap check` shows of one source. */
 struct source_report {
