@@ -81,6 +81,9 @@ int jval_opt_bool(const struct jval *object, const char *key, bool *out, struct 
 int jval_opt_text(const struct jval *object, const char *key, size_t max_bytes, char **out,
                   struct err *err); /* *out is a new string, freed before if set; null = absent */
 
+/* The way to a value, "hosts[3].zone"; empty for the root. */
+void jval_path(const struct jval *v, struct buf *out);
+
 /* Writers that append compact JSON text to a buffer. Doubles are written with %.17g shortened to
  * the shortest text that reads back the same; non-finite ones must not come (assert). */
 void json_put_text(struct buf *out, const char *text);  /* quoted and escaped; NULL → null */

@@ -14,11 +14,12 @@ char *mem_strndup(const char *text, size_t size);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *mem_dup(const void *from, size_t size);
 
-/* Makes room for one more element: `ARRAY_PUSH(m->hosts, m->n_hosts)` returns a pointer to a zeroed
- * new last element and counts it. Capacity is the next power of two of the count. */
-void *mem_push(void **array, size_t *count, size_t size);
+/* `ARRAY_PUSH(m->hosts, m->n_hosts)` makes room for one more element, counts it, and returns a
+ * pointer to it, zeroed. Grows by doubling; the array may have come from any function of this
+ * file. Both arguments are evaluated more than once; the count is a size_t. */
+void *mem_grow(void *array, size_t *count, size_t size);
 #define ARRAY_PUSH(array, count) \
-    ((__typeof__(array))mem_push((void **)&(array), &(count), sizeof *(array)))
+    ((array) = mem_grow((array), &(count), sizeof *(array)), &(array)[(count)-1])
 
 /* AUTO(thing) struct thing *t = …;  calls thing_free(t) at the end of the scope. A header that
  * declares `void thing_free(struct thing *)` adds `AUTO_DEFINE(thing)`. */

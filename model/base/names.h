@@ -4,15 +4,17 @@
 #define REMAP_BASE_NAMES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct names {
     struct names_slot *slots;
     size_t n_slots, n_used;
+    uint64_t seed; /* random per map, so that nobody outside can choose names that collide */
 };
 
-#define NAMES_INIT {NULL, 0, 0}
+#define NAMES_INIT {NULL, 0, 0, 0}
 
-/* Adds name → value; returns the value that was there before (nothing changes then), or -1. */
+/* Adds name → value (0 or more); returns the value that was there before (nothing changes then), or -1. */
 int names_add(struct names *names, const char *name, int value);
 int names_get(const struct names *names, const char *name); /* -1 when absent */
 void names_wipe(struct names *names);
@@ -21,7 +23,7 @@ void names_wipe(struct names *names);
  * is near. */
 const char *names_nearest(const char *name, const char *const candidates[]);
 
-/* 0 when `name` is a valid name of contract.md 2 (non-empty UTF-8, at most 253 bytes, no control
+/* NULL when `name` is a valid name of contract.md 2 (non-empty UTF-8, at most 253 bytes, no control
  * characters), else a static text that says what is wrong. */
 const char *name_problem(const char *name, size_t size);
 
