@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "model/base/buf.h"
 #include "model/base/err.h"
 #include "model/base/log.h"
 #include "model/base/mem.h"
@@ -20,6 +21,11 @@ struct config_source { /* sources: the adapters by name; apps refer to them */
     char *name, *type;
     struct config_option *options;
     size_t n_options;
+};
+
+struct config_window { /* "Mon-Fri 22:00-06:00", UTC; over midnight it belongs to the day it began */
+    unsigned days;           /* bit 0 Monday … bit 6 Sunday */
+    int from_min, to_min;    /* minutes of the day, 0 … 1440; from > to: over midnight */
 };
 
 struct config_app {
@@ -43,7 +49,7 @@ struct config_app {
     int64_t soak_ms;           /* quiet after a release; default 1h */
     int64_t cooldown_ms;       /* per (service, host); default 1h */
     double weight;             /* w of Eq. 1; default 0.5 */
-    char *planner;             /* default auto */
+    char *planner;             /* default auto; whether it exists the planner says */
     enum objective objective;
     int granularity;           /* -1: the orchestrator's own */
     bool move_stateful;
@@ -55,18 +61,18 @@ struct config_app {
     double min_coverage;       /* below: dry run only; default 0.8 */
     double worse_tolerance;    /* verification: relative worsening that is accepted; default 0.1 */
     double headroom_cpu, headroom_mem; /* share of every host kept free; default 0 */
-    char **windows;            /* "Mon-Fri 08:00-20:00" UTC: moves only then; empty: always */
+    struct config_window *windows; /* moves only then; empty: always */
     size_t n_windows;
     char *tenant;              /* default: the namespace */
 };
 
 struct config {
     char *path; /* where it was read */
-    char *store, *run_dir, *libexec_dir;
+    char *store, *run_dir, *libexec_dir; /* NULL: not given; see cli_store_path(), cli_run_dir() */
     enum log_level log_level;
     enum log_format log_format;
     char *http_listen;        /* "127.0.0.1:9470"; "off" */
-    char *http_token_file;
+    char *http_token_file;    /* NULL: none */
     char *probe_listen;       /* NULL: on http_listen */
     int64_t retention_ms;     /* 30 days */
     int64_t retention_bytes;  /* 1 GiB */
@@ -77,7 +83,8 @@ struct config {
     size_t n_apps;
 };
 
-/* ERR_CONFIG "remap.yaml:12: apps[0].intervall: unknown; did you mean interval?". */
+/* ERR_CONFIG `remap.yaml:12: apps[0].intervall: unknown key; did you mean "interval"?`. Whether
+ * adapters of those types exist and know those options is asked of the monitor (`remap check`). */
 struct config *config_read(const char *path, struct err *err);
 /* The same from memory; `name` stands for the file in errors. */
 struct config *config_parse(const char *text, size_t size, const char *name, struct err *err);
@@ -85,6 +92,11 @@ void config_free(struct config *config);
 AUTO_DEFINE(config)
 const struct config_app *config_app(const struct config *config, const char *name);
 const struct config_source *config_source(const struct config *config, const char *name);
+/* May the app's services be moved at this wall time? */
+bool config_app_open(const struct config_app *app, int64_t wall_ms);
+const char *app_mode_name(enum app_mode mode);
+/* Every key with its default and what it means, as lines of text, in the order of the tables. */
+void config_reference(struct buf *out);
 /* The path of -c, $REMAP_CONFIG or the built-in default. */
 const char *config_path(const char *option);
 

@@ -390,7 +390,7 @@ static const char *nearest_key(const cyaml_schema_field_t *fields, const char *k
     size_t n = 0;
     for (const cyaml_schema_field_t *f = fields; f->key; f++)
         *ARRAY_PUSH(known, n) = f->key;
-    ARRAY_PUSH(known, n); /* NULL ends the list */
+    (void)ARRAY_PUSH(known, n); /* NULL ends the list */
     const char *nearest = names_nearest(key, known);
     free(known);
     return nearest;
