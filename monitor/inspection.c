@@ -1,0 +1,310 @@
+/* inspection.c - runs the adapters of one application and brings what they found into one model
+ * (paper §6.1, Fig. 6; design.md 6). */
+#include "monitor/inspection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "monitor/identity.h"
+
+static int no_adapter(const struct source *source, const char *kind, const char *const known[],
+                      struct err *err)
+{
+    const char *near = names_nearest(source->type, known);
+    return err_set(err, ERR_CONFIG, "source %s: there is no %s adapter %s%s%s%s", source->name, kind,
+                   source->type, near ? "; did you mean " : "", near ? near : "",
+                   near ? "?" : "");
+}
+
+/* The names of an array of adapters, for the nearest one. */
+#define ADAPTER_NAMES(array, out)                                     \
+    size_t n_names = 0;                                               \
+    while ((array)[n_names])                                          \
+        n_names++;                                                    \
+    AUTO_FREE const char **out = mem_array(n_names + 1, sizeof *out); \
+    for (size_t i = 0; i < n_names; i++)                              \
+        (out)[i] = (array)[i]->name
+
+static int find_cluster(const struct source *source, const struct cluster_adapter **out,
+                        struct err *err)
+{
+    *out = cluster_adapter_find(source->type);
+    if (*out)
+        return source_check(source, (*out)->options, err);
+    ADAPTER_NAMES(cluster_adapters, known);
+    return no_adapter(source, "cluster", known, err);
+}
+
+static int find_metrics(const struct source *source, const struct metrics_adapter **out,
+                        struct err *err)
+{
+    *out = metrics_adapter_find(source->type);
+    if (*out)
+        return source_check(source, (*out)->options, err);
+    ADAPTER_NAMES(metrics_adapters, known);
+    return no_adapter(source, "metrics", known, err);
+}
+
+static int find_messages(const struct source *source, const struct message_adapter **out,
+                         struct err *err)
+{
+    *out = message_adapter_find(source->type);
+    if (*out)
+        return source_check(source, (*out)->options, err);
+    ADAPTER_NAMES(message_adapters, known);
+    return no_adapter(source, "messages", known, err);
+}
+
+static int run_cluster(const struct source *source, const struct app_scope *app,
+                       struct inspection *in, struct err *err)
+{
+    const struct cluster_adapter *adapter;
+    void *ctx;
+    if (find_cluster(source, &adapter, err))
+        return -1;
+    int rc = adapter->open(source, &ctx, err);
+    if (rc == 0) {
+        rc = adapter->inspect(ctx, app, in, err);
+        adapter->close(ctx);
+    }
+    return rc ? err_prefix(err, "%s", source->name) : 0;
+}
+
+static int run_metrics(const struct source *source, const struct collect *collect,
+                       struct inspection *in, struct err *err)
+{
+    const struct metrics_adapter *adapter;
+    void *ctx;
+    if (find_metrics(source, &adapter, err))
+        return -1;
+    int rc = adapter->open(source, &ctx, err);
+    if (rc == 0) {
+        rc = adapter->measure(ctx, &collect->app, &collect->window, in, err);
+        adapter->close(ctx);
+    }
+    return rc ? err_prefix(err, "%s", source->name) : 0;
+}
+
+static int run_messages(const struct source *source, const struct collect *collect,
+                        struct inspection *in, struct err *err)
+{
+    const struct message_adapter *adapter;
+    void *ctx;
+    if (find_messages(source, &adapter, err))
+        return -1;
+    int rc = adapter->open(source, &ctx, err);
+    if (rc == 0) {
+        rc = adapter->trace(ctx, &collect->app, &collect->window, in, err);
+        adapter->close(ctx);
+    }
+    return rc ? err_prefix(err, "%s", source->name) : 0;
+}
+
+static int run_all(const struct collect *collect, inspection_step_f *step, void *arg,
+                   struct inspection *in, struct err *err)
+{
+    int64_t done = 0;
+    if (step(arg, done++, err) || run_cluster(&collect->cluster, &collect->app, in, err))
+        return -1;
+    for (size_t i = 0; i < collect->n_metrics; i++)
+        if (step(arg, done++, err) || run_metrics(&collect->metrics[i], collect, in, err))
+            return -1;
+    for (size_t i = 0; i < collect->n_messages; i++)
+        if (step(arg, done++, err) || run_messages(&collect->messages[i], collect, in, err))
+            return -1;
+    return step(arg, done, err);
+}
+
+static void note_unmapped(struct inspection *in, struct identity *identity)
+{
+    size_t n;
+    const struct unmapped *names = identity_unmapped_names(identity, &n);
+    for (size_t i = 0; i < n; i++)
+        inspection_note(in, "unmapped", names[i].count,
+                        "%lld messages of %s: no service or instance of that name",
+                        (long long)names[i].count, names[i].name);
+}
+
+static void finish_model(const struct collect *collect, struct inspection *in,
+                         struct identity *identity)
+{
+    struct model *model = in->model;
+    for (size_t s = 0; s < model->n_services; s++)
+        if (!model->services[s].app)
+            model->services[s].app = mem_strdup(collect->app.name);
+    model->has_messages = true; /* it was asked for, even where there is none */
+    model->from_ms = collect->window.from_ms;
+    model->to_ms = collect->window.to_ms;
+    model->taken_ms = clock_wall_ms();
+    note_unmapped(in, identity);
+    identity_report(identity, &model->traffic);
+    if (model->n_messages == 0)
+        inspection_note(in, "no-traffic", 0, "no traffic in the window");
+}
+
+int inspection_run(const struct collect *collect, inspection_step_f *step, void *arg,
+                   struct inspection *in, struct err *err)
+{
+    AUTO(model) struct model *model = model_new();
+    AUTO(identity) struct identity *identity = identity_new(model);
+    for (size_t i = 0; i < collect->n_aliases; i++)
+        identity_add(identity, IDENTITY_SERVICE, collect->aliases[i].foreign,
+                     collect->aliases[i].service);
+    struct inspection run = {.model = model, .identity = identity};
+    int rc = run_all(collect, step, arg, &run, err);
+    if (rc == 0) {
+        finish_model(collect, &run, identity);
+        rc = model_check(model, err);
+        if (rc)
+            err_prefix(err, "what the sources of %s reported does not fit together",
+                       collect->app.name);
+    }
+    if (rc) {
+        inspection_wipe(&run);
+        return -1;
+    }
+    run.model = steal(model);
+    run.identity = NULL;
+    *in = run;
+    return 0;
+}
+
+/* What the operator can do about a problem of this kind. */
+static const char *remedy(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_CONFIG:
+    case ERR_USAGE:
+        return "correct the source in the configuration";
+    case ERR_UNREACHABLE:
+        return "see that it runs and that its address in the configuration is right";
+    case ERR_REFUSED:
+        return "see that the credentials are right and may read";
+    case ERR_TIMEOUT:
+        return "see whether it is overloaded; ask for a shorter window";
+    case ERR_NOT_FOUND:
+        return "see that the configured names exist there";
+    case ERR_INPUT:
+    case ERR_TOO_LARGE:
+        return "see that the address leads to the right kind of server and version";
+    case ERR_CONFLICT:
+        return "try again";
+    case ERR_IO:
+        return "see the rights and the free space of the files it names";
+    case ERR_NONE:
+    case ERR_INFEASIBLE:
+    case ERR_INTERNAL:
+        break;
+    }
+    return "report this as a bug of remap";
+}
+
+static int check_cluster(const struct source *source, const struct app_scope *app,
+                         struct source_report *report, struct err *err)
+{
+    const struct cluster_adapter *adapter;
+    void *ctx;
+    if (find_cluster(source, &adapter, err) || adapter->open(source, &ctx, err))
+        return -1;
+    int rc = adapter->check(ctx, app, report, err);
+    adapter->close(ctx);
+    return rc;
+}
+
+static int check_metrics(const struct source *source, const struct app_scope *app,
+                         struct source_report *report, struct err *err)
+{
+    const struct metrics_adapter *adapter;
+    void *ctx;
+    if (find_metrics(source, &adapter, err) || adapter->open(source, &ctx, err))
+        return -1;
+    int rc = adapter->check(ctx, app, report, err);
+    adapter->close(ctx);
+    return rc;
+}
+
+static int check_messages(const struct source *source, const struct app_scope *app,
+                          struct source_report *report, struct err *err)
+{
+    const struct message_adapter *adapter;
+    void *ctx;
+    if (find_messages(source, &adapter, err) || adapter->open(source, &ctx, err))
+        return -1;
+    int rc = adapter->check(ctx, app, report, err);
+    adapter->close(ctx);
+    return rc;
+}
+
+static void put_member(struct buf *out, const char *key, const char *text)
+{
+    buf_printf(out, ",\"%s\":", key);
+    json_put_text(out, text);
+}
+
+static void put_report(struct buf *out, const char *kind, const struct source *source,
+                       const struct source_report *report, const struct err *problem)
+{
+    buf_puts(out, "{\"kind\":");
+    json_put_text(out, kind);
+    put_member(out, "name", source->name);
+    put_member(out, "type", source->type);
+    buf_puts(out, ",\"reachable\":");
+    json_put_bool(out, report->reachable);
+    put_member(out, "version", report->version[0] ? report->version : NULL);
+    buf_puts(out, ",\"newest_ms\":");
+    if (report->newest_ms >= 0)
+        json_put_int(out, report->newest_ms);
+    else
+        buf_puts(out, "null");
+    put_member(out, "seen", report->seen);
+    put_member(out, "problem", problem ? problem->text : NULL);
+    put_member(out, "remedy", problem ? remedy(problem->kind) : NULL);
+    buf_puts(out, "}");
+}
+
+typedef int check_source_f(const struct source *source, const struct app_scope *app,
+                           struct source_report *report, struct err *err);
+
+struct check_run {
+    const struct collect *collect;
+    struct buf *out;
+    int64_t done;
+    int n_problems;
+};
+
+static void check_one(struct check_run *run, const char *kind, check_source_f *check,
+                      const struct source *source)
+{
+    struct source_report report = {.newest_ms = -1};
+    struct err problem = ERR_INIT;
+    int rc = check(source, &run->collect->app, &report, &problem);
+    if (rc)
+        run->n_problems++;
+    if (run->done++)
+        buf_puts(run->out, ",");
+    put_report(run->out, kind, source, &report, rc ? &problem : NULL);
+}
+
+int inspection_check(const struct collect *collect, inspection_step_f *step, void *arg,
+                     struct buf *result, int *n_problems, struct err *err)
+{
+    struct check_run run = {.collect = collect, .out = result};
+    buf_puts(result, "{\"v\":1,\"sources\":[");
+    if (step(arg, run.done, err))
+        return -1;
+    check_one(&run, "cluster", check_cluster, &collect->cluster);
+    for (size_t i = 0; i < collect->n_metrics; i++) {
+        if (step(arg, run.done, err))
+            return -1;
+        check_one(&run, "metrics", check_metrics, &collect->metrics[i]);
+    }
+    for (size_t i = 0; i < collect->n_messages; i++) {
+        if (step(arg, run.done, err))
+            return -1;
+        check_one(&run, "messages", check_messages, &collect->messages[i]);
+    }
+    buf_puts(result, "]}\n");
+    *n_problems = run.n_problems;
+    return 0;
+}

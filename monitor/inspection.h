@@ -1,0 +1,44 @@
+/* inspection.h - one inspection of an application (paper §6.1): the adapters of its sources run in a
+ * fixed order, cluster, metrics, messages, and fill one model. */
+#ifndef REMAP_MONITOR_INSPECTION_H
+#define REMAP_MONITOR_INSPECTION_H
+
+#include "adapters/adapter.h"
+#include "model/base/json.h"
+
+struct collect_alias {
+    const char *foreign, *service;
+};
+
+/* A `collect` or `check` request (model/wire/README.md). Texts are borrowed from its tree. */
+struct collect {
+    struct app_scope app;
+    struct window window;
+    struct source cluster;
+    struct source *metrics, *messages;
+    size_t n_metrics, n_messages;
+    struct collect_alias *aliases;
+    size_t n_aliases;
+    json_t *tree; /* owned */
+};
+
+/* ERR_INPUT names the place. Nothing to wipe on failure. */
+int collect_decode(const char *text, size_t size, struct collect *out, struct err *err);
+void collect_wipe(struct collect *collect);
+
+/* Called before each source is asked, with the number of those that have answered; -1 ends the
+ * inspection with that error. */
+typedef int inspection_step_f(void *arg, int64_t done, struct err *err);
+
+/* Runs the adapters. On success in->model is a model that passes model_check (caller frees it and
+ * wipes `in`). ERR_CONFIG: no such adapter or a wrong option; the adapter's own error otherwise,
+ * prefixed by the source. A window without traffic is no error: note "no-traffic". */
+int inspection_run(const struct collect *collect, inspection_step_f *step, void *arg,
+                   struct inspection *in, struct err *err);
+
+/* The `check` of every source, as the result document of model/wire/README.md. *n_problems counts
+ * sources with a problem. */
+int inspection_check(const struct collect *collect, inspection_step_f *step, void *arg,
+                     struct buf *result, int *n_problems, struct err *err);
+
+#endif

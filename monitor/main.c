@@ -1,0 +1,70 @@
+/* main.c - remap-monitor, the M of MAPE-K (paper §5.3, §6.1): answers `collect` on the bus, and
+ * `check` and `import` as a filter. */
+#include "model/model_json.h"
+#include "model/wire/stage.h"
+#include "monitor/inspection.h"
+
+#include <stdlib.h>
+
+static int report_step(void *arg, int64_t done, struct err *err)
+{
+    return stage_progress(arg, done, NULL, err);
+}
+
+static int send_notes(struct stage *stage, const struct inspection *in, struct err *err)
+{
+    for (size_t i = 0; i < in->n_notes; i++)
+        if (stage_note(stage, in->notes[i].kind, in->notes[i].text, err))
+            return -1;
+    return 0;
+}
+
+static int handle_collect(struct stage *stage, const struct stage_request *request,
+                          struct buf *result, int *exit_code, struct err *err)
+{
+    (void)exit_code;
+    struct collect collect;
+    if (collect_decode(request->body, request->size, &collect, err))
+        return -1;
+    struct inspection in = {0};
+    int rc = inspection_run(&collect, report_step, stage, &in, err);
+    if (rc == 0)
+        rc = send_notes(stage, &in, err);
+    if (rc == 0)
+        model_encode(in.model, result);
+    model_free(in.model);
+    inspection_wipe(&in);
+    collect_wipe(&collect);
+    return rc;
+}
+
+static int handle_check(struct stage *stage, const struct stage_request *request,
+                        struct buf *result, int *exit_code, struct err *err)
+{
+    struct collect collect;
+    if (collect_decode(request->body, request->size, &collect, err))
+        return -1;
+    int problems = 0;
+    int rc = inspection_check(&collect, report_step, stage, result, &problems, err);
+    if (rc == 0 && problems > 0)
+        *exit_code = 1; /* contract.md 1: a source is unreachable */
+    collect_wipe(&collect);
+    return rc;
+}
+
+static const struct stage_handler handlers[] = {
+    {MSG_COLLECT, handle_collect},
+    {MSG_CHECK, handle_check},
+};
+
+static const struct stage_program monitor = {
+    .party = PARTY_MONITOR,
+    .summary = "inspects the cluster, its metrics and its messages",
+    .handlers = handlers,
+    .n_handlers = ARRAY_LEN(handlers),
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&monitor, argc, argv);
+}
