@@ -1,0 +1,21 @@
+# Writes OUT, a C file with the text of every migration in FILES (numbered NNNN.sql) as
+# store_migrations[], so that the program carries its schema with it.
+string(REPLACE "|" ";" FILES "${FILES}")
+set(code "/* Generated from model/store/schema by embed.cmake. */\n#include \"model/store/store_internal.h\"\n\n")
+set(table "")
+foreach(file IN LISTS FILES)
+  get_filename_component(number "${file}" NAME_WE)
+  if(NOT number MATCHES "^[0-9][0-9][0-9][0-9]$")
+    message(FATAL_ERROR "${file}: a migration is named NNNN.sql")
+  endif()
+  file(READ "${file}" hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(................................................................................)" "\\1\n    " bytes "${bytes}")
+  string(APPEND code "static const unsigned char schema_${number}[] = {\n    ${bytes}0x00};\n\n")
+  string(REGEX REPLACE "^0+" "" version "${number}")
+  string(APPEND table "    {${version}, schema_${number}},\n")
+endforeach()
+list(LENGTH FILES count)
+string(APPEND code "const struct store_migration store_migrations[] = {\n${table}};\n"
+  "const size_t store_n_migrations = ${count};\n")
+file(WRITE "${OUT}" "${code}")
