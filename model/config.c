@@ -354,6 +354,8 @@ struct config *config_parse(const char *text, size_t size, const char *name, str
 struct config *config_read(const char *path, struct err *err)
 {
     AUTO(ydoc) struct ydoc *doc = ydoc_read(path, err);
+    if (!doc && (err->kind == ERR_NOT_FOUND || err->kind == ERR_IO))
+        err->kind = ERR_CONFIG; /* whatever keeps a configuration from being read: exit 2 */
     return doc ? config_from(doc, path, err) : NULL;
 }
 

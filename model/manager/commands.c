@@ -1,0 +1,10 @@
+/* commands.c - the table of commands, in the order of `remap --help`. */
+#include "model/manager/cli.h"
+
+const struct cli_command *const cli_commands[] = {
+    &cmd_check,
+    &cmd_plan,
+    &cmd_analyze,
+    &cmd_import,
+    NULL,
+};
