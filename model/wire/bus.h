@@ -9,6 +9,7 @@
 #include "model/base/err.h"
 #include "model/base/mem.h"
 #include "model/wire/envelope.h"
+#include "model/wire/failure.h"
 #include "model/wire/loop.h"
 
 struct bus;
@@ -30,7 +31,7 @@ struct bus_events {
  * ERR_CONFIG (path too long). */
 int bus_open(struct loop *loop, const char *run_dir, const struct bus_events *events, void *ctx,
              struct bus **out, struct err *err);
-/* LINGER 0: what was not yet written is lost. */
+/* LINGER 0: what was not yet written is lost. Not from inside one of its events. */
 void bus_free(struct bus *bus);
 AUTO_DEFINE(bus)
 
@@ -42,11 +43,6 @@ int bus_send(struct bus *bus, enum party stage, const struct envelope *env, stru
              struct err *err);
 /* Answers a command: MSG_RESULT or MSG_FAILURE. An answer to someone who has left is no error. */
 void bus_answer(struct bus *bus, const char *peer, enum message_type type, struct buf *body);
-
-/* {"v":1,"kind":…,"text":…}: the body of a failure, and its reader (any other body becomes
- * ERR_INTERNAL with a text that says so; returns -1 always). */
-void failure_encode(const struct err *what, struct buf *out);
-int failure_decode(const char *body, size_t size, struct err *err);
 
 /* The command line: sends the command document and waits for the one answer, whose document goes to
  * *result. ERR_UNREACHABLE when no daemon runs on run_dir, ERR_TIMEOUT; a failure becomes *err with

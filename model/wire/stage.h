@@ -10,7 +10,8 @@
  * same).
  *
  * A handler runs to its end in the only thread; it calls stage_progress() often enough (at least
- * every second) on long work, which also looks at the lifeline and at `stop`. */
+ * every second) on long work, which also looks at the lifeline and at `stop`. A `stop` that names a
+ * cycle ends only that request, one of cycle 0 the stage; the handler sees no difference. */
 #ifndef REMAP_WIRE_STAGE_H
 #define REMAP_WIRE_STAGE_H
 
@@ -53,17 +54,19 @@ int stage_main(const struct stage_program *program, int argc, char **argv);
 /* Work done so far: `done` must grow for the deadline to be extended. `members` NULL: only the
  * counter; else more members of README.md "progress", as JSON text without braces
  * (`"total":9,"text":"tracing"`). Cheap: without members at most one message per 100 ms goes out.
- * Returns -1 (ERR_REFUSED "stopped") when the stage should wind up: `stop` came or the manager is
- * gone. */
+ * Returns -1 (ERR_REFUSED "stopped") when the request should wind up. */
 int stage_progress(struct stage *stage, int64_t done, const char *members, struct err *err);
 /* A note that becomes an `events` row of the cycle: kind ("unmapped", "source", …) and text. */
 int stage_note(struct stage *stage, const char *kind, const char *text, struct err *err);
 /* Sends intent{cycle, seq, attempt} and waits for proceed{seq}; -1 when stopped meanwhile. */
 int stage_intent(struct stage *stage, int64_t seq, const char *body, size_t size, struct err *err);
-/* True once `stop` came or the lifeline ended. */
+/* True once `stop` came for this request or for the stage, or SIGTERM. (A stage whose manager has
+ * gone does not get so far: it ends at once, wherever it is, as PDEATHSIG ends it too.) */
 bool stage_stopping(struct stage *stage);
 /* Waits at most ms, returns early (true) when stopping. The only sleep a handler may use. */
 bool stage_wait(struct stage *stage, int64_t ms);
+/* The same for what `stop` must let finish (a move under way): waits the whole time. */
+void stage_wait_through(struct stage *stage, int64_t ms);
 /* Something to keep (a webhook): sends `event` with the body; stored(ctx, row) is called from a
  * later turn of the loop once the manager has committed it (row: its events id). Several may be
  * under way; those of a stage that dies are lost, so the webhook's sender repeats. */
