@@ -147,7 +147,9 @@ struct reading {
 static int bad(const struct reading *r, const char *prefix, const char *key, const char *why)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s%s", prefix, key);
+    int n = snprintf(path, sizeof path, "%s%s", prefix, key);
+    if (!*key && n > 0) /* the thing itself: "apps[0].", without its dot */
+        path[n - 1] = '\0';
     return ydoc_error(r->doc, r->err, path, "%s", why);
 }
 
