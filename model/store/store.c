@@ -373,11 +373,16 @@ int store_writable(struct store *store, struct err *err)
     if ((uint64_t)fs.f_bavail * fs.f_frsize < STORE_MIN_ROOM) {
         return err_set(err, ERR_IO, "%s: its file system is full", store->path);
     }
-    if (begin(store, err)) {
-        return -1;
+    sqlite3_busy_timeout(store->db, 0);
+    int rc = begin(store, err);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    if (!rc) {
+        rollback(store);
+    } else if (err->kind == ERR_CONFLICT) {
+        *err = (struct err)ERR_INIT;
+        rc = 0;
     }
-    rollback(store);
-    return 0;
+    return rc;
 }
 
 /* --- binding and columns --- */

@@ -24,8 +24,8 @@ static inline void store_free(struct store *store)
 }
 AUTO_DEFINE(store)
 const char *store_path(const struct store *store);
-/* Could the next transaction be written? Takes the write lock for a moment and looks at the room
- * that is left. ERR_CONFLICT, ERR_IO. Not inside store_begin(). */
+/* Could the next transaction be written? Takes the write lock for a moment, without waiting (another
+ * writer is no obstacle), and looks at the room that is left. ERR_IO. Not inside store_begin(). */
 int store_writable(struct store *store, struct err *err);
 
 /* A failing write rolls back wholly and leaves the handle usable: ERR_IO names the file and
