@@ -30,7 +30,7 @@ struct restart_decision restarts_died(struct restarts *restarts, int64_t started
 struct deadline {
     int64_t length_ms, first_ms, due_ms, last_done;
 };
-#define DEADLINE_MAX_EXTENSIONS 10
+#define DEADLINE_MAX_LENGTHS 10
 
 void deadline_start(struct deadline *deadline, int64_t now_ms, int64_t length_ms);
 void deadline_progress(struct deadline *deadline, int64_t now_ms, int64_t done);

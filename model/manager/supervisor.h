@@ -42,8 +42,8 @@ void supervisor_kill(struct supervisor *supervisor, enum party stage);
 /* SIGTERM to all (a stage finishes its current move), SIGKILL after grace_ms; then stopped(). */
 void supervisor_stop(struct supervisor *supervisor, int64_t grace_ms);
 /* Pid of the living process, or 0. */
-int64_t supervisor_pid(const struct supervisor *supervisor, enum party stage);
+int64_t supervisor_pid(struct supervisor *supervisor, enum party stage);
 /* Starts after the first one, for remap_stage_restarts_total. */
-int64_t supervisor_restarts(const struct supervisor *supervisor, enum party stage);
+int64_t supervisor_restarts(struct supervisor *supervisor, enum party stage);
 
 #endif

@@ -218,6 +218,12 @@ int loop_signal(struct loop *loop, int signo, loop_signal_fn *fn, void *ctx, str
     return 0;
 }
 
+void loop_unsignal(struct loop *loop, int signo)
+{
+    assert(signo > 0 && signo < _NSIG);
+    loop->watches[signo] = (struct signal_watch){NULL, NULL};
+}
+
 /* How long zmq_poll may wait: until the next timer, at most max_ms. */
 static long loop_wait_ms(const struct loop *loop, int64_t max_ms)
 {

@@ -39,6 +39,8 @@ void loop_timer_cancel(struct loop *loop, int64_t id);
  * (supervisor.c does). Call before the first socket is made, so that ZeroMQ's own thread blocks it
  * too. ERR_IO. */
 int loop_signal(struct loop *loop, int signo, loop_signal_fn *fn, void *ctx, struct err *err);
+/* Its callback is not called any more; the signal stays blocked. */
+void loop_unsignal(struct loop *loop, int signo);
 
 /* One wait of at most max_ms (-1: for ever; ends early at the next timer) and the callbacks due.
  * ERR_IO. */
