@@ -1,0 +1,512 @@
+/* calm.c - which of a plan's moves are made now (design.md 7 "Calm"). Order of the rules: the plan
+ * as a whole, each move by itself, the limits, room, then worth, until nothing changes. */
+#include "model/manager/calm.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+
+#define SCORE_EPSILON 1e-9 /* scores are compared after rounding to 1e-9 (algorithms.md 0) */
+
+struct work {
+    const struct config_app *app;
+    const struct calm_facts *facts;
+    const struct model *model;
+    const struct affinity *rows;
+    size_t n_rows;
+    const struct plan *plan;
+    struct calm *calm;
+};
+
+static void leave_out(struct work *w, size_t i, const char *why)
+{
+    if (!w->calm->left_out[i])
+        w->calm->left_out[i] = mem_strdup(why);
+}
+
+static bool stays(const struct work *w, size_t i)
+{
+    return !w->calm->left_out[i];
+}
+
+static size_t n_left(const struct work *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->plan->n_moves; i++)
+        n += stays(w, i);
+    return n;
+}
+
+/* --- subsets --- */
+
+static void move_copy(struct move *to, const struct move *from)
+{
+    *to = *from;
+    to->sources = from->n_sources
+                      ? mem_dup(from->sources, from->n_sources * sizeof *from->sources)
+                      : NULL;
+    to->targets = from->n_targets
+                      ? mem_dup(from->targets, from->n_targets * sizeof *from->targets)
+                      : NULL;
+}
+
+/* True when every move of the 0-terminated list is in the plan. */
+static bool cycle_whole(const struct plan *plan, const int *cycle)
+{
+    for (; *cycle; cycle++) {
+        bool found = false;
+        for (size_t i = 0; i < plan->n_moves && !found; i++)
+            found = plan->moves[i].seq == *cycle;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static void copy_cycles(struct plan *to, const struct plan *from)
+{
+    for (size_t i = 0; i < from->n_cycles; i++) {
+        size_t n = 0;
+        if (!cycle_whole(to, from->cycles[i]))
+            continue;
+        while (from->cycles[i][n])
+            n++;
+        *ARRAY_PUSH(to->cycles, to->n_cycles) = mem_dup(from->cycles[i], (n + 1) * sizeof(int));
+    }
+    to->unordered = to->n_cycles > 0;
+}
+
+struct plan *calm_subset(const struct plan *plan, const struct model *model,
+                         const struct affinity *rows, size_t n_rows,
+                         bool (*keep)(void *ctx, const struct move *move), void *ctx)
+{
+    struct plan *out = plan_new();
+    out->requested = mem_strdup(plan->requested);
+    out->planner = mem_strdup(plan->planner);
+    out->why = mem_strdup(plan->why);
+    out->objective = plan->objective;
+    out->granularity = plan->granularity;
+    out->status = PLAN_FEASIBLE; /* the proof was of the whole */
+    out->hosts_bound = plan->hosts_bound;
+    out->coverage = plan->coverage;
+    out->has_bound = plan->has_bound;
+    out->affinity_bound = plan->affinity_bound;
+    for (size_t i = 0; i < plan->n_moves; i++)
+        if (keep(ctx, &plan->moves[i]))
+            move_copy(ARRAY_PUSH(out->moves, out->n_moves), &plan->moves[i]);
+    copy_cycles(out, plan);
+    struct err err = ERR_INIT;
+    AUTO(model) struct model *after = model_copy(model);
+    int rc = plan_apply(out, after, SIZE_MAX, &err);
+    assert(rc == 0); /* a subset of a checked plan: sources are where the model has them */
+    (void)rc;
+    out->placement = model_placement(after);
+    out->n_placement = after->n_instances;
+    plan_measure(out, model, rows, n_rows);
+    return out;
+}
+
+static bool keep_staying(void *ctx, const struct move *move)
+{
+    const struct work *w = ctx;
+    return stays(w, (size_t)(move - w->plan->moves));
+}
+
+static struct plan *kept_plan(struct work *w)
+{
+    return calm_subset(w->plan, w->model, w->rows, w->n_rows, keep_staying, w);
+}
+
+/* --- each move by itself --- */
+
+static bool touches_busy(const struct work *w, const struct move *move)
+{
+    const bool *busy = w->facts->busy_hosts;
+    if (!busy)
+        return false;
+    bool hit = (move->source >= 0 && busy[move->source]) ||
+               (move->target >= 0 && busy[move->target]);
+    for (size_t i = 0; i < move->n_sources; i++)
+        hit |= busy[move->sources[i].host];
+    for (size_t i = 0; i < move->n_targets; i++)
+        hit |= busy[move->targets[i].host];
+    return hit;
+}
+
+static const char *fixed_why(const struct work *w, const struct move *move)
+{
+    if (move->instance >= 0)
+        return instance_fixed_why(w->model, move->instance, w->app->move_stateful);
+    const struct service *service = &w->model->services[move->service];
+    if (service->rollout)
+        return "rollout in progress";
+    return !service->movable ? "service is not movable" : NULL;
+}
+
+static void filter_moves(struct work *w)
+{
+    char text[120], since[CLOCK_TEXT_SIZE], length[CLOCK_TEXT_SIZE];
+    for (size_t i = 0; i < w->plan->n_moves; i++) {
+        const struct move *move = &w->plan->moves[i];
+        const char *why = fixed_why(w, move);
+        int64_t last = w->facts->last_move_ms ? w->facts->last_move_ms[i] : -1;
+        if (why) {
+            leave_out(w, i, why);
+        } else if (touches_busy(w, move)) {
+            leave_out(w, i, "a host is under verification by another cycle");
+        } else if (last >= 0 && w->facts->wall_ms - last < w->app->cooldown_ms) {
+            snprintf(text, sizeof text, "cool-down: last moved there at %s, rests %s",
+                     clock_iso(last, since), duration_text(w->app->cooldown_ms, length));
+            leave_out(w, i, text);
+        }
+    }
+}
+
+static void filter_limits(struct work *w)
+{
+    int64_t moves = 0, restarts = 0;
+    char text[80];
+    for (size_t i = 0; i < w->plan->n_moves; i++) {
+        const struct move *move = &w->plan->moves[i];
+        if (!stays(w, i))
+            continue;
+        if (w->app->max_moves >= 0 && moves + 1 > w->app->max_moves) {
+            snprintf(text, sizeof text, "limit of %lld moves per cycle",
+                     (long long)w->app->max_moves);
+            leave_out(w, i, text);
+        } else if (w->app->max_restarts >= 0 &&
+                   restarts + move->restarts > w->app->max_restarts) {
+            snprintf(text, sizeof text, "limit of %lld restarts per cycle",
+                     (long long)w->app->max_restarts);
+            leave_out(w, i, text);
+        } else {
+            moves++;
+            restarts += move->restarts;
+        }
+    }
+}
+
+/* --- room without what was left out --- */
+
+/* Moves of a cycle on full hosts go only all together. */
+static void break_cycles(struct work *w)
+{
+    for (size_t k = 0; k < w->plan->n_cycles; k++) {
+        bool whole = true;
+        for (int pass = 0; pass < 2; pass++)
+            for (const int *seq = w->plan->cycles[k]; *seq; seq++)
+                for (size_t i = 0; i < w->plan->n_moves; i++)
+                    if (w->plan->moves[i].seq == *seq) {
+                        whole &= stays(w, i);
+                        if (pass == 1 && !whole)
+                            leave_out(w, i, "part of an exchange whose other part is left out");
+                    }
+    }
+}
+
+static bool in_cycle(const struct work *w, int seq)
+{
+    for (size_t k = 0; k < w->plan->n_cycles; k++)
+        for (const int *s = w->plan->cycles[k]; *s; s++)
+            if (*s == seq)
+                return true;
+    return false;
+}
+
+/* One instance move against what the moves before it left: room on the target and its rules. */
+static void fit_instances(struct work *w)
+{
+    const struct model *m = w->model;
+    struct load *loads = model_host_loads(m);
+    int *counts = mem_array(m->n_hosts * m->n_services + 1, sizeof *counts);
+    for (size_t i = 0; i < m->n_instances; i++)
+        if (m->instances[i].host >= 0)
+            counts[(size_t)m->instances[i].host * m->n_services +
+                   (size_t)m->instances[i].service]++;
+    char text[300];
+    for (size_t i = 0; i < w->plan->n_moves; i++) {
+        const struct move *move = &w->plan->moves[i];
+        if (!stays(w, i))
+            continue;
+        struct load need = instance_load(&m->instances[move->instance]);
+        struct load offer = host_offer(&m->hosts[move->target]);
+        size_t service = (size_t)move->service;
+        int *from = move->source < 0 ? NULL
+                                     : &counts[(size_t)move->source * m->n_services + service];
+        if (from)
+            (*from)--;
+        const char *why = NULL;
+        if (load_fits(&offer, &loads[move->target], &need, &why) || in_cycle(w, move->seq))
+            why = model_rule_problem(m, counts, move->service, move->target);
+        if (why) {
+            snprintf(text, sizeof text, "does not fit on %.200s without what is left out: %s",
+                     m->hosts[move->target].name, why);
+            leave_out(w, i, text);
+            if (from)
+                (*from)++;
+            continue;
+        }
+        counts[(size_t)move->target * m->n_services + service]++;
+        load_add(&loads[move->target], &need);
+        if (move->source >= 0)
+            load_sub(&loads[move->source], &need);
+    }
+    free(loads);
+    free(counts);
+}
+
+/* Whole services: the last moves go until the check of plans agrees. */
+static void fit_services(struct work *w)
+{
+    for (size_t i = w->plan->n_moves; n_left(w) > 0;) {
+        struct err err = ERR_INIT;
+        AUTO(plan) struct plan *kept = kept_plan(w);
+        if (plan_check(kept, w->model, w->app->move_stateful, &err) == 0)
+            return;
+        while (i > 0 && !stays(w, i - 1))
+            i--;
+        leave_out(w, i - 1, err.text);
+    }
+}
+
+/* `together` and `spread` are properties of the whole: the last moves go until they hold. */
+static void fit_rules(struct work *w)
+{
+    for (size_t i = w->plan->n_moves; n_left(w) > 0;) {
+        struct err err = ERR_INIT;
+        AUTO(plan) struct plan *kept = kept_plan(w);
+        if (model_rules_hold(w->model, kept->placement, &err) == 0)
+            return;
+        while (i > 0 && !stays(w, i - 1))
+            i--;
+        leave_out(w, i - 1, err.text);
+    }
+}
+
+static void fit(struct work *w)
+{
+    if (n_left(w) == w->plan->n_moves)
+        return; /* the plan was checked as it is */
+    break_cycles(w);
+    if (w->plan->granularity == PER_INSTANCE)
+        fit_instances(w);
+    else
+        fit_services(w);
+    break_cycles(w);
+    fit_rules(w);
+}
+
+/* --- worth --- */
+
+/* The kept moves by what they move, to find them from a row of affinities. */
+struct movers {
+    int *of_instance; /* index of its move, -1 none */
+    int *first, *next; /* of each service, a list of moves */
+};
+
+static struct movers movers_new(const struct work *w, const struct plan *kept)
+{
+    struct movers m = {mem_array(w->model->n_instances + 1, sizeof(int)),
+                       mem_array(w->model->n_services + 1, sizeof(int)),
+                       mem_array(kept->n_moves + 1, sizeof(int))};
+    memset(m.of_instance, -1, (w->model->n_instances + 1) * sizeof(int));
+    memset(m.first, -1, (w->model->n_services + 1) * sizeof(int));
+    for (size_t k = 0; k < kept->n_moves; k++) {
+        const struct move *move = &kept->moves[k];
+        if (move->instance >= 0)
+            m.of_instance[move->instance] = (int)k;
+        m.next[k] = m.first[move->service];
+        m.first[move->service] = (int)k;
+    }
+    return m;
+}
+
+/* Adds what the row would lose without move k. */
+static void add_loss(const struct work *w, const struct plan *kept, const struct affinity *row,
+                     int k, int *placement, double *value)
+{
+    if (k < 0 || kept->moves[k].instance < 0)
+        return;
+    const struct move *move = &kept->moves[k];
+    value[k] += placement_score(w->model, row, 1, placement);
+    placement[move->instance] = move->source;
+    value[k] -= placement_score(w->model, row, 1, placement);
+    placement[move->instance] = move->target;
+}
+
+/* What the score would lose if one of the kept moves were not made, for each. The gain in order of
+ * application would belittle the first of two moves that bring a pair to a new host. */
+static double *worths(const struct work *w, const struct plan *kept)
+{
+    double *value = mem_array(kept->n_moves, sizeof *value);
+    int *placement = mem_dup(kept->placement, kept->n_placement * sizeof *placement);
+    struct movers m = movers_new(w, kept);
+    for (size_t k = 0; k < kept->n_moves; k++)
+        if (kept->moves[k].instance < 0)
+            value[k] = kept->moves[k].gain;
+    for (size_t r = 0; r < w->n_rows; r++) {
+        const struct affinity *row = &w->rows[r];
+        if (row->level == LEVEL_INSTANCE) {
+            add_loss(w, kept, row, m.of_instance[row->a], placement, value);
+            add_loss(w, kept, row, m.of_instance[row->b], placement, value);
+            continue;
+        }
+        for (int k = m.first[row->a]; k >= 0; k = m.next[k])
+            add_loss(w, kept, row, k, placement, value);
+        for (int k = m.first[row->b]; k >= 0; k = m.next[k])
+            add_loss(w, kept, row, k, placement, value);
+    }
+    free(placement);
+    free(m.of_instance);
+    free(m.first);
+    free(m.next);
+    return value;
+}
+
+/* Leaves out the poorer half of the moves that are worth less than min_gain per restart. True when
+ * it left something out. Skipped where the plan empties hosts: that is what it gains. */
+static bool filter_worth(struct work *w)
+{
+    AUTO(plan) struct plan *kept = kept_plan(w);
+    if (kept->hosts_after < kept->hosts_before || kept->n_moves == 0 || w->app->min_gain <= 0)
+        return false;
+    double *value = worths(w, kept);
+    size_t poor = 0;
+    for (size_t k = 0; k < kept->n_moves; k++) {
+        double restarts = kept->moves[k].restarts > 0 ? (double)kept->moves[k].restarts : 1;
+        value[k] /= restarts;
+        poor += value[k] + SCORE_EPSILON < w->app->min_gain;
+    }
+    char text[120];
+    for (size_t n = (poor + 1) / 2; poor > 0 && n > 0; n--) {
+        size_t worst = 0;
+        for (size_t k = 1; k < kept->n_moves; k++)
+            if (value[k] < value[worst])
+                worst = k;
+        snprintf(text, sizeof text, "gains %.4f per restarted replica, less than %g",
+                 value[worst], w->app->min_gain);
+        for (size_t i = 0; i < w->plan->n_moves; i++)
+            if (w->plan->moves[i].seq == kept->moves[worst].seq)
+                leave_out(w, i, text);
+        value[worst] = INFINITY;
+    }
+    free(value);
+    return poor > 0;
+}
+
+/* --- the plan as a whole --- */
+
+static void answer(struct work *w, enum calm_answer what, const char *why)
+{
+    w->calm->answer = what;
+    snprintf(w->calm->why, sizeof w->calm->why, "%s", why);
+}
+
+static bool plan_is_better(const struct plan *plan)
+{
+    return plan->affinity_after > plan->affinity_before + SCORE_EPSILON ||
+           plan->hosts_after < plan->hosts_before;
+}
+
+/* True when the whole plan ends here. */
+static bool judge_plan(struct work *w)
+{
+    const struct plan *plan = w->plan;
+    char text[300], until[CLOCK_TEXT_SIZE];
+    if (plan->n_moves == 0) {
+        snprintf(text, sizeof text, "no moves: %.200s",
+                 plan->why && *plan->why ? plan->why : "the placement is as good as the planner knows");
+        answer(w, CALM_NOTHING, text);
+        return true;
+    }
+    if (!plan_is_better(plan)) {
+        answer(w, CALM_NOTHING, "the plan is better neither in score nor in hosts");
+        return true;
+    }
+    if (plan->coverage >= 0 && plan->coverage < w->app->min_coverage) {
+        snprintf(text, sizeof text, "coverage %.2f is below %.2f: dry run, %zu moves not made",
+                 plan->coverage, w->app->min_coverage, plan->n_moves);
+        answer(w, CALM_DRY, text);
+        return true;
+    }
+    if (w->facts->soak_until_ms > w->facts->wall_ms) {
+        snprintf(text, sizeof text, "quiet until %s after a release: %zu moves not made",
+                 clock_iso(w->facts->soak_until_ms, until), plan->n_moves);
+        answer(w, CALM_DRY, text);
+        return true;
+    }
+    if (!w->facts->window_open) {
+        snprintf(text, sizeof text, "outside the windows of this app: %zu moves not made",
+                 plan->n_moves);
+        answer(w, CALM_DRY, text);
+        return true;
+    }
+    return false;
+}
+
+static void judge_kept(struct work *w)
+{
+    const struct plan *kept = w->calm->kept;
+    char text[300];
+    double gain = kept->affinity_after - kept->affinity_before;
+    if (kept->n_moves == 0) {
+        snprintf(text, sizeof text, "all %zu moves left out, the first: %.200s",
+                 w->plan->n_moves, w->calm->left_out[0]);
+        answer(w, CALM_NOTHING, text);
+    } else if (!plan_is_better(kept)) {
+        answer(w, CALM_NOTHING, "what is left is better neither in score nor in hosts");
+    } else if (kept->hosts_after >= kept->hosts_before &&
+               gain + SCORE_EPSILON < w->app->min_plan_gain) {
+        snprintf(text, sizeof text, "gains %.4f in all, less than %g", gain,
+                 w->app->min_plan_gain);
+        answer(w, CALM_NOTHING, text);
+    } else if (kept->n_moves < w->plan->n_moves) {
+        snprintf(text, sizeof text, "%zu of %zu moves left out",
+                 w->plan->n_moves - kept->n_moves, w->plan->n_moves);
+        answer(w, CALM_GO, text);
+    }
+    if (w->calm->answer == CALM_GO)
+        return;
+    for (size_t i = 0; i < w->plan->n_moves; i++)
+        leave_out(w, i, w->calm->why);
+    plan_free(steal(w->calm->kept));
+}
+
+struct calm *calm_new(const struct config_app *app, const struct calm_facts *facts,
+                      const struct model *model, const struct affinity *rows, size_t n_rows,
+                      const struct plan *plan)
+{
+    struct calm *calm = mem_alloc(sizeof *calm);
+    calm->left_out = mem_array(plan->n_moves + 1, sizeof *calm->left_out);
+    calm->n_left_out = plan->n_moves;
+    struct work w = {.app = app, .facts = facts, .model = model, .rows = rows,
+                     .n_rows = n_rows, .plan = plan, .calm = calm};
+    if (judge_plan(&w)) {
+        for (size_t i = 0; i < plan->n_moves; i++)
+            leave_out(&w, i, calm->why);
+        return calm;
+    }
+    filter_moves(&w);
+    filter_limits(&w);
+    do
+        fit(&w);
+    while (filter_worth(&w));
+    calm->kept = kept_plan(&w);
+    judge_kept(&w);
+    return calm;
+}
+
+void calm_free(struct calm *calm)
+{
+    if (!calm)
+        return;
+    for (size_t i = 0; i < calm->n_left_out; i++)
+        free(calm->left_out[i]);
+    free(calm->left_out);
+    plan_free(calm->kept);
+    free(calm);
+}

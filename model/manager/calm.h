@@ -1,0 +1,54 @@
+/* calm.h - which of a plan's moves are made now (design.md 7 "Calm"; interfaces.md 1.9). Planners
+ * find the best placement and know nothing of restarts, windows or other cycles; this is where a
+ * plan meets them. Pure: what store, clock and other cycles know comes in as facts.
+ *
+ * A move is left out, with the reason, when its service is fixed or in rollout, when it or its
+ * hosts were touched within the cool-down, when a host is under verification by another cycle,
+ * when the limits of moves or restarts are reached, when what stays is worth too little per
+ * restarted replica, or when it does not fit without a move that was left out. One in flight per
+ * service needs no rule: the executor makes one move at a time, and a host or service of a cycle
+ * that is not yet verified is busy. */
+#ifndef REMAP_MANAGER_CALM_H
+#define REMAP_MANAGER_CALM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/config.h"
+#include "model/plan.h"
+
+struct calm_facts {
+    int64_t wall_ms;
+    int64_t soak_until_ms;       /* wall; quiet after a release; -1: no */
+    bool window_open;            /* config_app_open() */
+    const int64_t *last_move_ms; /* per move of the plan: wall time when the service was last moved
+                                    to or from one of its hosts, -1 never; NULL: never */
+    const bool *busy_hosts;      /* per host: another cycle is not verified there; NULL: none */
+};
+
+enum calm_answer {
+    CALM_GO,      /* `kept` is to be made */
+    CALM_NOTHING, /* nothing worth making */
+    CALM_DRY      /* not now: a dry run */
+};
+
+struct calm {
+    enum calm_answer answer;
+    char why[300];
+    struct plan *kept; /* the moves that stay, under their old seqs, measured anew; NULL without */
+    char **left_out;   /* per move of the plan: why not, or NULL */
+    size_t n_left_out; /* = plan->n_moves */
+};
+
+struct calm *calm_new(const struct config_app *app, const struct calm_facts *facts,
+                      const struct model *model, const struct affinity *rows, size_t n_rows,
+                      const struct plan *plan);
+void calm_free(struct calm *calm);
+AUTO_DEFINE(calm)
+
+/* The plan without the moves whose seq `keep` refuses: placement, scores, counts measured anew. An
+ * unordered plan stays so as long as a cycle of it is whole. */
+struct plan *calm_subset(const struct plan *plan, const struct model *model,
+                         const struct affinity *rows, size_t n_rows,
+                         bool (*keep)(void *ctx, const struct move *move), void *ctx);
+
+#endif
