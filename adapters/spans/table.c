@@ -1,0 +1,141 @@
+/* table.c - names, nodes and edges of a recording (table.h). */
+#include "adapters/spans/table.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/spans/idmap.h"
+#include "model/base/names.h"
+#include "model/model.h"
+
+/* As many as a model may have instances; services and pods share it. At about 120 bytes each with
+ * its places in the tables this is 120 MB, and only for who really has so many. */
+#define MAX_NAMES MODEL_MAX_INSTANCES
+#define MAX_NAME_BYTES 253 /* contract.md 2 */
+
+struct span_table {
+    char **names;
+    size_t n_names;
+    struct names index;
+    struct span_node *nodes;
+    size_t n_nodes;
+    struct idmap node_index; /* service and hint, kind → node */
+    struct span_edge *edges;
+    size_t n_edges;
+    struct idmap edge_index; /* src, dst → edge */
+    struct span_counts counts;
+};
+
+struct span_table *span_table_new(void)
+{
+    struct span_table *table = mem_alloc(sizeof *table);
+    table->counts.from_us = table->counts.to_us = -1;
+    return table;
+}
+
+void span_table_free(struct span_table *table)
+{
+    if (!table)
+        return;
+    names_wipe(&table->index);
+    for (size_t i = 0; i < table->n_names; i++)
+        free(table->names[i]);
+    free(table->names);
+    free(table->nodes);
+    free(table->edges);
+    idmap_wipe(&table->node_index);
+    idmap_wipe(&table->edge_index);
+    free(table);
+}
+
+int32_t span_table_name(struct span_table *table, const char *text, size_t size, bool lower,
+                        struct err *err)
+{
+    char name[MAX_NAME_BYTES + 1];
+    if (size == 0 || size > MAX_NAME_BYTES)
+        return -1;
+    for (size_t i = 0; i < size; i++)
+        name[i] = lower ? (char)tolower((unsigned char)text[i]) : text[i];
+    name[size] = '\0';
+    int known = names_get(&table->index, name);
+    if (known >= 0)
+        return known;
+    if (name_problem(name, size))
+        return -1;
+    if (table->n_names >= MAX_NAMES) {
+        err_set(err, ERR_TOO_LARGE, "more than %d names of services and pods", MAX_NAMES);
+        return -2;
+    }
+    char **owned = ARRAY_PUSH(table->names, table->n_names);
+    *owned = mem_strndup(name, size);
+    names_add(&table->index, *owned, (int)table->n_names - 1);
+    return (int32_t)table->n_names - 1;
+}
+
+const char *span_table_text(const struct span_table *table, int32_t name)
+{
+    return name < 0 ? NULL : table->names[name];
+}
+
+int32_t span_table_node(struct span_table *table, int32_t service, int32_t hint,
+                        enum node_hint hint_kind)
+{
+    uint64_t lo = (uint64_t)(uint32_t)service << 32 | (uint32_t)hint;
+    uint32_t known = idmap_get(&table->node_index, hint_kind, lo);
+    if (known != IDMAP_NONE)
+        return (int32_t)known;
+    struct span_node *node = ARRAY_PUSH(table->nodes, table->n_nodes);
+    *node = (struct span_node){service, hint, hint_kind, false};
+    idmap_add(&table->node_index, hint_kind, lo, (uint32_t)table->n_nodes - 1);
+    return (int32_t)table->n_nodes - 1;
+}
+
+struct span_node *span_table_nodes(const struct span_table *table, size_t *n)
+{
+    if (n)
+        *n = table->n_nodes;
+    return table->nodes;
+}
+
+int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64_t bytes,
+                       int64_t duration_us, struct err *err)
+{
+    uint64_t key = (uint64_t)(uint32_t)src << 32 | (uint32_t)dst;
+    uint32_t at = idmap_get(&table->edge_index, 0, key);
+    if (at == IDMAP_NONE) {
+        if (table->n_edges >= MODEL_MAX_ROWS)
+            return err_set(err, ERR_TOO_LARGE, "more than %d pairs that exchange messages",
+                           MODEL_MAX_ROWS);
+        at = (uint32_t)table->n_edges;
+        struct span_edge *added = ARRAY_PUSH(table->edges, table->n_edges);
+        *added = (struct span_edge){.src = src, .dst = dst, .bytes = -1};
+        idmap_add(&table->edge_index, 0, key, at);
+    }
+    struct span_edge *edge = &table->edges[at];
+    edge->count++;
+    table->counts.messages++;
+    if (bytes >= 0) {
+        edge->bytes = bytes + (edge->bytes < 0 ? 0 : edge->bytes);
+        table->counts.sized++;
+        if (edge->bytes > MODEL_MAX_NUMBER)
+            return err_set(err, ERR_INPUT, "sizes of messages from %s add up to more than 10^15",
+                           span_table_text(table, table->nodes[src].service));
+    }
+    if (duration_us >= 0) {
+        edge->n_timed++;
+        edge->total_us += (double)duration_us;
+    }
+    return 0;
+}
+
+const struct span_edge *span_table_edges(const struct span_table *table, size_t *n)
+{
+    *n = table->n_edges;
+    return table->edges;
+}
+
+struct span_counts *span_table_counts(struct span_table *table)
+{
+    return &table->counts;
+}
