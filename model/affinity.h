@@ -24,6 +24,13 @@ AUTO_DEFINE(analysis)
  * the same pair in either order add up. */
 struct analysis *analysis_from_given(const struct model *model);
 
+/* Fills rows and service_rows of `out` from rows that may repeat pairs in either order, and counts
+ * self rows in `ignored`. */
+void affinity_add_up(const struct model *model, const struct affinity *rows, size_t n,
+                     struct analysis *out);
+/* Puts the smaller name first. */
+void affinity_order(const struct model *model, struct affinity *row);
+
 /* Sorts by degree desc (key llround(degree·1e12)), then smaller name, larger name (strcmp). */
 void affinity_sort(const struct model *model, struct affinity *rows, size_t n);
 
@@ -42,8 +49,10 @@ int *model_placement(const struct model *model);
 
 /* Mean response time per message in ms that the model predicts under `placement`: each directed
  * message row's mean_ms with the round trip between its ends' present hosts taken out and that
- * between the new hosts put in (never below 0); rows without mean_ms or unknown latencies count
- * nothing. < 0 when nothing is known. */
+ * between the new hosts put in (never below 0). A row whose latencies are unknown keeps its mean_ms,
+ * so that figures of two placements speak of the same messages; rows without mean_ms count nothing.
+ * Between services with replicas the round trip is the mean over what a load balancer that prefers
+ * its own host sends. < 0 when nothing is known. */
 double placement_response_ms(const struct model *model, const int *placement);
 
 #endif

@@ -154,6 +154,7 @@ struct model {
     int64_t from_ms, to_ms, taken_ms; /* -1: not given */
 
     struct names host_names, service_names, instance_names; /* kept by model_add_* */
+    struct model_index *index; /* latencies by pair, built at the first lookup */
 };
 
 struct model *model_new(void);
@@ -189,6 +190,16 @@ int model_check(const struct model *model, struct err *err);
 /* Number of instances of each service, n_services long; caller frees. */
 int *model_replicas(const struct model *model);
 
+/* The instances of each service: those of service s are `of[first[s]] … of[first[s + 1] - 1]`, in
+ * index order. */
+struct members {
+    int *first; /* n_services + 1 */
+    int *of;    /* n_instances */
+};
+struct members model_members(const struct model *model);
+void members_wipe(struct members *members);
+#define AUTO_MEMBERS __attribute__((cleanup(members_wipe)))
+
 /* What an instance takes (pods = 1), and what a host offers to instances of this model: capacity
  * less foreign use less reserve, in each dimension (may be negative; pods INT64_MAX/4 when
  * unlimited). Requests are limited by the same capacity less what others requested. */
@@ -206,17 +217,25 @@ struct load *model_host_loads(const struct model *model);
 /* NULL when the rules allow one more instance of `service` on `host`, given `counts` (instances per
  * host × service, indexed host * n_services + service, or NULL to count the model); else a static
  * text. Checks apart, allowed, spread; `together` is a property of whole placements:
- * model_rules_hold. */
+ * model_rules_hold. An instance that moves must not be counted where it was. For many questions
+ * about large models: struct rule_tally (rules.h). */
 const char *model_rule_problem(const struct model *model, const int *counts, int service,
                                int host);
 /* All rules of a whole placement (host of each instance); ERR_INFEASIBLE names the rule. */
 int model_rules_hold(const struct model *model, const int *placement, struct err *err);
+/* The same of what is worse than under `before`: a rule that was broken on a host already may stay
+ * broken there, as much as it was. */
+int model_rules_kept(const struct model *model, const int *before, const int *placement,
+                     struct err *err);
 
 /* NULL when the instance may move, else why not: pinned_why, "service is not movable", "stateful"
  * (unless move_stateful), "rollout in progress". */
 const char *instance_fixed_why(const struct model *model, int instance, bool move_stateful);
 
-/* Round trip between two hosts in µs; 0 on the same host, -1 when unknown. */
+/* Round trip between two hosts in µs; 0 on the same host, -1 when unknown. A latency given in the
+ * other direction only counts for both. O(1): an index is built at the first lookup and again when
+ * latencies were added since; after editing them in place call model_index_drop. */
 int64_t model_rtt_us(const struct model *model, int host_a, int host_b);
+void model_index_drop(struct model *model);
 
 #endif

@@ -66,13 +66,16 @@ void move_wipe(struct move *move);
 double plan_gap(const struct plan *plan); /* (bound − after) / max(|bound|, 1e-12) */
 
 /* What planners fill from a final placement when they do not order moves themselves: moves from the
- * model's placement to `placement` in an order whose every prefix respects capacities (greedy, in
- * name order among those possible now), `unordered` and `cycles` where none exists; gains; scores;
- * host counts; restarts; coverage. PER_INSTANCE here; PER_SERVICE groups rows per service. */
+ * model's placement to `placement` in an order whose every prefix respects capacities and rules
+ * (greedy, in name order among those possible now), `unordered` and `cycles` where none exists;
+ * gains; scores; host counts; restarts; coverage. plan->granularity says which moves: PER_SERVICE
+ * groups them per service. ERR_INFEASIBLE when `placement` itself puts something on a host that is
+ * not schedulable or too small, or (PER_SERVICE) spreads a service unevenly. */
 int plan_fill(struct plan *plan, const struct model *model, const struct affinity *rows, size_t n,
               const int *placement, struct err *err);
 
-/* Recomputes scores, gains, host counts, coverage of a plan whose moves are set in order. */
+/* Recomputes scores, gains, host counts, restarts, coverage and the final placement of a plan whose
+ * moves are set in order and fit the model. */
 void plan_measure(struct plan *plan, const struct model *model, const struct affinity *rows,
                   size_t n);
 
@@ -82,8 +85,26 @@ void plan_measure(struct plan *plan, const struct model *model, const struct aff
 int plan_check(const struct plan *plan, const struct model *model, bool move_stateful,
                struct err *err);
 
-/* Applies the first n moves (SIZE_MAX: all) to the model's instances. */
+/* Applies the first n moves (SIZE_MAX: all) to the model's instances. ERR_CONFLICT when a source is
+ * not where the move says; the model keeps the moves before it. */
 int plan_apply(const struct plan *plan, struct model *model, size_t n, struct err *err);
+
+/* A placement that moves are tried on and applied to, one after the other. */
+struct plan_walk;
+struct plan_walk *plan_walk_new(const struct model *model); /* borrows the model */
+void plan_walk_free(struct plan_walk *walk);
+AUTO_DEFINE(plan_walk)
+/* NULL when the target (each target) of the move is schedulable and takes it now: capacity in every
+ * dimension, apart, allowed, spread; else a static text, and *host the one that refuses. At service
+ * granularity all replicas restart with one extra at a time (a surge), so a host that keeps
+ * replicas has room for one more than the larger of what it has and what it gets. */
+const char *plan_walk_problem(const struct plan_walk *walk, const struct move *move, int *host);
+/* Does it, whether it fits or not. At service granularity replicas that can stay do, the others go
+ * to the targets in host order, by name. */
+void plan_walk_apply(struct plan_walk *walk, const struct move *move);
+/* Host of each instance after what was applied; lives as long as the walk. */
+const int *plan_walk_placement(const struct plan_walk *walk);
+const struct load *plan_walk_loads(const struct plan_walk *walk); /* used, by host */
 
 /* Coverage = known / (known + unmapped) by count; < 0 when the model has no traffic member. */
 double model_coverage(const struct model *model);

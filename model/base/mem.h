@@ -18,8 +18,11 @@ void *mem_dup(const void *from, size_t size);
  * pointer to it, zeroed. Grows by doubling; the array may have come from any function of this
  * file. Both arguments are evaluated more than once; the count is a size_t. */
 void *mem_grow(void *array, size_t *count, size_t size);
-#define ARRAY_PUSH(array, count) \
-    ((array) = mem_grow((array), &(count), sizeof *(array)), &(array)[(count)-1])
+#define ARRAY_PUSH(array, count)                                     \
+    (__extension__({                                                 \
+        (array) = mem_grow((array), &(count), sizeof *(array));      \
+        &(array)[(count)-1];                                         \
+    }))
 
 /* AUTO(thing) struct thing *t = …;  calls thing_free(t) at the end of the scope. A header that
  * declares `void thing_free(struct thing *)` adds `AUTO_DEFINE(thing)`. */
