@@ -188,7 +188,9 @@ static int filter_converse(struct filter *filter, struct err *err)
             filter_read(filter, &filter->err, false);
         }
     }
-    filter_line(filter);
+    if (filter->line.size > 0) { /* the last one may lack its end */
+        filter_line(filter);
+    }
     return 0;
 }
 
