@@ -149,6 +149,26 @@ static void stage_sigterm(void *ctx, int signo)
     stage->leaving = true;
 }
 
+/* Runs the handler: 0 and the result, or -1 and what to answer instead. */
+static int stage_handle(struct stage *stage, const struct stage_request *request,
+                        struct buf *result, struct err *err)
+{
+    int exit_code = 0;
+    const struct stage_handler *handler = stage_handler_find(stage->program, request->env->type);
+    if (!handler) {
+        return err_set(err, ERR_INTERNAL, "no handler for %s",
+                       message_type_name(request->env->type));
+    }
+    if (handler->handle(stage, request, result, &exit_code, err) < 0) {
+        return -1;
+    }
+    if (result->size > WIRE_MAX_BODY) { /* beyond MAXMSGSIZE a message would just vanish */
+        return err_set(err, ERR_TOO_LARGE, "result of %zu bytes; a message may have %zu",
+                       result->size, WIRE_MAX_BODY);
+    }
+    return 0;
+}
+
 static void stage_serve(struct stage *stage)
 {
     struct frames frames;
@@ -157,30 +177,19 @@ static void stage_serve(struct stage *stage)
     struct err err = ERR_INIT;
     struct envelope env;
     if (frames_envelope(&frames, &env, &err) == 0) {
-        const struct stage_handler *handler = stage_handler_find(stage->program, env.type);
+        struct stage_request request = {&env, zmq_msg_data(&frames.body),
+                                        zmq_msg_size(&frames.body)};
+        struct envelope answer = {MSG_RESULT, env.cycle, env.attempt, 0, 0};
+        AUTO_BUF struct buf result = BUF_INIT;
         stage->request = env;
         stage->busy = true;
         stage->stopped = false;
         stage->last_done = stage->progress_sent_ms = stage->proceed_seq = 0;
-        struct stage_request request = {&env, zmq_msg_data(&frames.body),
-                                        zmq_msg_size(&frames.body)};
-        struct buf result = BUF_INIT;
-        int exit_code = 0;
-        struct envelope answer = {MSG_RESULT, env.cycle, env.attempt, 0, 0};
-        if (!handler) {
-            err_set(&err, ERR_INTERNAL, "no handler for %s", message_type_name(env.type));
-        } else if (handler->handle(stage, &request, &result, &exit_code, &err) == 0 &&
-                   result.size > WIRE_MAX_BODY) {
-            /* Beyond MAXMSGSIZE a message would just vanish. */
-            err_set(&err, ERR_TOO_LARGE, "result of %zu bytes; a message may have %zu",
-                    result.size, WIRE_MAX_BODY);
-        }
-        if (err.kind == ERR_NONE) {
+        if (stage_handle(stage, &request, &result, &err) == 0) {
             stage_send(stage, &answer, &result);
         } else {
             stage_answer_failure(stage, &env, &err);
         }
-        buf_wipe(&result);
         stage->busy = false;
     }
     frames_close(&frames);

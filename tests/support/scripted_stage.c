@@ -98,6 +98,7 @@ static int script_run(struct stage *stage, const struct script *script, struct b
     } else if (strcmp(script->what, "note") == 0) {
         stage_note(stage, "odd", "a \"note\"", err);
     } else if (strcmp(script->what, "hang") == 0) {
+        stage_note(stage, "hang", "begun", err);
         for (;;) {
             pause();
         }

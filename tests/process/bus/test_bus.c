@@ -229,7 +229,7 @@ static void check_events_of_a_leaving_stage(struct manager *m, const char *reque
     struct err err = ERR_INIT;
     /* The stage leaves as soon as it has handed in everything, most of it still unsent. */
     ask(m, PARTY_MONITOR, MSG_COLLECT, 1, request);
-    UNTIL(m, m->n_seen == 1);
+    UNTIL(m, m->n_seen >= 1);
     assert_int_equal(bus_send(m->bus, PARTY_MONITOR, &stop, NULL, &err), 0);
     UNTIL(m, answered(m));
     assert_int_equal(m->n_seen, n + 1);
@@ -343,7 +343,9 @@ static void test_supervisor_when_a_stage_will_not_stop_kills_it(void **state)
     struct manager *m = *state;
     ask(m, PARTY_PLANNER, MSG_PLAN, 1, "{\"do\":\"work\",\"n\":1,\"size\":1}");
     UNTIL(m, answered(m));
+    m->n_seen = 0;
     ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"hang\"}");
+    UNTIL(m, m->n_seen == 1); /* it hangs */
     supervisor_stop(m->supervisor, 200);
     UNTIL(m, m->stopped);
     assert_string_equal(m->how, "signal 9 (Killed)");
@@ -371,12 +373,12 @@ static void test_supervisor_when_a_stage_dies_idle_three_times_gives_up(void **s
     struct manager *m = *state;
     for (int i = 1; i <= 3; i++) {
         UNTIL(m, m->hellos[PARTY_ANALYZER] == i);
-        kill((pid_t)m->hello_pid[PARTY_ANALYZER], SIGSEGV);
+        kill((pid_t)m->hello_pid[PARTY_ANALYZER], SIGKILL);
         UNTIL(m, m->deaths[PARTY_ANALYZER] == i);
         assert_true((i == 3) == (m->gave_up[0] != '\0'));
     }
     assert_non_null(strstr(m->gave_up, "remap-analyzer died 3 times within 30 s without a request "
-                                       "(last: signal 11 (Segmentation fault)"));
+                                       "(last: signal 9 (Killed))"));
 }
 
 /* A manager in a process of its own: writes 'x' once its stages live and one of them hangs. */
