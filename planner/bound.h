@@ -1,0 +1,24 @@
+/* bound.h - proven limits of what any plan can reach, cheap enough for every plan (contract.md 3).
+ *
+ * Affinity: the degree of every pair is split between its two ends, each end keeps what a fractional
+ * knapsack of the largest host lets it have beside it; any split gives a valid bound, a few
+ * subgradient steps look for a good one (planning.md 4, "star bound"; exact for stars up to the
+ * knapsack's fraction). A service of d replicas counts as d hosts' room. Hosts: Martello and Toth's
+ * L2 bound and sums over the largest hosts. */
+#ifndef REMAP_PLANNER_BOUND_H
+#define REMAP_PLANNER_BOUND_H
+
+#include "model/affinity.h"
+
+/* No placement reachable from the model scores more. Rows as in placement_score(). */
+double bound_affinity(const struct model *model, const struct affinity *rows, size_t n,
+                      bool move_stateful);
+
+/* No placement uses fewer hosts. `place_all`: unplaced instances must be placed as well. */
+int64_t bound_hosts(const struct model *model, bool move_stateful, bool place_all);
+
+/* The five dimensions of a load as an array. */
+#define LOAD_DIMS 5
+void load_dims(const struct load *load, int64_t out[LOAD_DIMS]);
+
+#endif

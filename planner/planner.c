@@ -1,0 +1,119 @@
+/* planner.c - the table of planners, and what all plans share: option checks, names, bounds, time. */
+#include "planner/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "model/base/clock.h"
+#include "planner/bound.h"
+#include "planner/hba.h"
+
+const struct plan_options plan_options_default = {
+    .planner = "auto",
+    .time_limit_ms = 10000,
+    .max_moves = -1,
+    .iterations = -1,
+};
+
+static int auto_plan(const struct model *model, const struct analysis *analysis,
+                     const struct plan_options *options, struct plan *out, struct err *err)
+{
+    return hba_planner.plan(model, analysis, options, out, err);
+}
+
+static const struct planner auto_planner = {
+    .name = "auto",
+    .summary = "the planner that suits the input (hba)",
+    .takes = TAKES_MAX_MOVES,
+    .plan = auto_plan,
+};
+
+const struct planner *const planners[] = {&auto_planner, &hba_planner, NULL};
+
+const struct planner *planner_find(const char *name)
+{
+    for (size_t i = 0; planners[i]; i++)
+        if (strcmp(planners[i]->name, name) == 0)
+            return planners[i];
+    return NULL;
+}
+
+static int unknown_planner(const char *name, struct err *err)
+{
+    const char *names[ARRAY_LEN(planners)];
+    for (size_t i = 0; i < ARRAY_LEN(planners); i++)
+        names[i] = planners[i] ? planners[i]->name : NULL;
+    const char *near = names_nearest(name, names);
+    return err_set(err, ERR_USAGE, "planner \"%s\" is unknown%s%s%s", name,
+                   near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+static int options_check(const struct planner *planner, const struct plan_options *options,
+                         struct err *err)
+{
+    const struct {
+        bool asked;
+        unsigned takes;
+        const char *what;
+    } needs[] = {
+        {options->objective == OBJECTIVE_HOSTS, TAKES_HOSTS_OBJECTIVE, "objective hosts"},
+        {options->granularity == PER_SERVICE, TAKES_SERVICES, "granularity service"},
+        {options->max_moves >= 0, TAKES_MAX_MOVES, "max-moves"},
+        {options->move_stateful, TAKES_MOVE_STATEFUL, "move-stateful"},
+        {options->frontier, TAKES_FRONTIER, "frontier"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(needs); i++)
+        if (needs[i].asked && !(planner->takes & needs[i].takes))
+            return err_set(err, ERR_USAGE, "planner %s cannot use %s", planner->name,
+                           needs[i].what);
+    if (options->time_limit_ms <= 0)
+        return err_set(err, ERR_USAGE, "time limit: must be more than 0");
+    return 0;
+}
+
+/* A plan that reaches its bound is optimal, whoever made it; 1e-9 is the rounding of scores. */
+static void plan_bound(struct plan *plan, const struct model *model,
+                       const struct analysis *analysis, const struct plan_options *options)
+{
+    bool place_all = strcmp(plan->planner, "hba") != 0;
+    if (!plan->has_bound) {
+        plan->has_bound = true;
+        plan->affinity_bound = bound_affinity(model, analysis->rows, analysis->n_rows,
+                                              options->move_stateful);
+    }
+    if (plan->affinity_bound < plan->affinity_after)
+        plan->affinity_bound = plan->affinity_after;
+    int64_t hosts = bound_hosts(model, options->move_stateful, place_all);
+    if (plan->hosts_bound < hosts)
+        plan->hosts_bound = hosts;
+    if (plan->status == PLAN_FEASIBLE && options->objective == OBJECTIVE_AFFINITY &&
+        plan->affinity_bound - plan->affinity_after <= 1e-9)
+        plan->status = PLAN_OPTIMAL;
+}
+
+int planner_run(const struct model *model, const struct analysis *analysis,
+                const struct plan_options *options, struct plan **out, struct err *err)
+{
+    const struct planner *planner = planner_find(options->planner);
+    AUTO(analysis) struct analysis *given = NULL;
+    AUTO(plan) struct plan *plan = plan_new();
+    int64_t start = clock_mono_ms();
+    if (!planner)
+        return unknown_planner(options->planner, err);
+    if (options_check(planner, options, err) < 0)
+        return -1;
+    if (!analysis && model->has_messages)
+        return err_set(err, ERR_INPUT, "analysis: missing for a model with messages");
+    if (!analysis)
+        analysis = given = analysis_from_given(model);
+    plan->requested = mem_strdup(planner->name);
+    plan->objective = options->objective;
+    plan->granularity = options->granularity;
+    plan->hosts_bound = -1;
+    if (planner->plan(model, analysis, options, plan, err) < 0)
+        return -1;
+    if (plan->status == PLAN_FEASIBLE || plan->status == PLAN_OPTIMAL)
+        plan_bound(plan, model, analysis, options);
+    plan->solve_ms = clock_mono_ms() - start;
+    *out = steal(plan);
+    return 0;
+}

@@ -1,0 +1,183 @@
+/* bench.c - prints what analysis and planning cost, beside the paper's numbers (algorithms 6.5).
+ *
+ *     remap-bench grid      the paper's grid: services 10 … 1000, messages 10^3 … 10^5
+ *     remap-bench scaling   HBA up to 10^5 services and 10^6 pairs, exponent of the growth
+ *     remap-bench hubs      the search beside HBA and the bounds
+ * Nothing is asserted: times are this machine's. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include "analyzer/affinity.h"
+#include "planner/planner.h"
+#include "tests/bench/instances.h"
+
+static double now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static double peak_mb(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
+}
+
+struct timing {
+    double analyze_ms, plan_ms;
+    struct plan *plan;
+};
+
+static struct timing run(const struct model *model, const struct plan_options *options)
+{
+    struct err err = ERR_INIT;
+    struct timing timing = {0};
+    AUTO(analysis) struct analysis *analysis = NULL;
+    double start = now_ms();
+    if (affinity_analyzer.analyze(model, 0.5, &analysis, &err) < 0) {
+        fprintf(stderr, "remap-bench: %s\n", err.text);
+        exit(1);
+    }
+    double middle = now_ms();
+    if (planner_run(model, analysis, options, &timing.plan, &err) < 0) {
+        fprintf(stderr, "remap-bench: %s\n", err.text);
+        exit(1);
+    }
+    timing.analyze_ms = middle - start;
+    timing.plan_ms = now_ms() - middle;
+    return timing;
+}
+
+static const char *const topology_names[] = {"star", "p2p"};
+
+/* Fig. 7 of the paper, authors' HBA, as published with their code. */
+static const char *paper_saved(enum topology topology, int n)
+{
+    static const struct {
+        int n;
+        const char *saved[2];
+    } rows[] = {{10, {"90", "80"}},       {20, {"75-95", "60-89"}}, {50, {"26-38", "70-76"}},
+                {100, {"11-21", "77-80"}}, {200, {"7-11", "79-80"}}, {500, {"2-3", "75-76"}},
+                {1000, {"1.2-1.8", "74-77"}}};
+    for (size_t k = 0; k < ARRAY_LEN(rows); k++)
+        if (rows[k].n == n)
+            return rows[k].saved[topology];
+    return "";
+}
+
+static void grid(void)
+{
+    static const int sizes[] = {10, 20, 50, 100, 200, 500, 1000};
+    struct plan_options options = plan_options_default;
+    options.planner = "hba";
+    puts("paper: HBA plans in .03-3.06 s up to 200 services, .21-3.28 s up to 1000; 1.65 GB");
+    puts("topology services messages  analysis ms  planning ms  hosts saved %  paper %  peak MB");
+    for (int t = 0; t < 2; t++)
+        for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
+            for (int64_t messages = 1000; messages <= 100000; messages *= 10) {
+                struct mock mock = {.topology = (enum topology)t,
+                                    .services = sizes[k],
+                                    .messages = messages,
+                                    .one_row_each = true,
+                                    .seed = 1};
+                AUTO(model) struct model *model = mock_model(&mock);
+                struct timing timing = run(model, &options);
+                const struct plan *plan = timing.plan;
+                printf("%-8s %8d %8lld %12.3f %12.3f %14.1f  %7s %8.1f\n", topology_names[t],
+                       sizes[k], (long long)messages, timing.analyze_ms, timing.plan_ms,
+                       100.0 * (double)(plan->hosts_before - plan->hosts_after) /
+                           (double)plan->hosts_before,
+                       paper_saved((enum topology)t, sizes[k]), peak_mb());
+                plan_free(timing.plan);
+            }
+}
+
+/* n services, 10 n random pairs with given degrees. */
+static struct model *sparse_model(int n)
+{
+    struct mock mock = {.topology = TOPOLOGY_STAR, .services = n, .messages = 0, .seed = 1};
+    struct model *model = mock_model(&mock);
+    struct rng rng = {(uint64_t)n};
+    model->n_messages = 0;
+    for (int64_t k = 0; k < 10 * (int64_t)n; k++) {
+        int a = (int)rng_below(&rng, (uint32_t)n), b = (int)rng_below(&rng, (uint32_t)n);
+        struct message *m = ARRAY_PUSH(model->messages, model->n_messages);
+        *m = (struct message){.src = a, .dst = b, .count = 1 + rng_below(&rng, 1000),
+                              .bytes = -1, .mean_ms = -1};
+    }
+    return model;
+}
+
+static void scaling(void)
+{
+    double last = 0;
+    struct plan_options options = plan_options_default;
+    options.planner = "hba";
+    puts("services     pairs  analysis ms  planning ms  exponent (both)");
+    for (int n = 100; n <= 100000; n *= 10) {
+        AUTO(model) struct model *model = sparse_model(n);
+        double best = INFINITY, analyze = 0, plan = 0;
+        for (int k = 0; k < 3; k++) {
+            struct timing timing = run(model, &options);
+            if (timing.analyze_ms + timing.plan_ms < best) {
+                analyze = timing.analyze_ms;
+                plan = timing.plan_ms;
+                best = analyze + plan;
+            }
+            plan_free(timing.plan);
+        }
+        printf("%8d %9d %12.3f %12.3f", n, 10 * n, analyze, plan);
+        if (last > 0)
+            printf("  %8.2f", log10(best / last));
+        putchar('\n');
+        last = best;
+    }
+}
+
+static void hubs(void)
+{
+    static const int sizes[] = {20, 50, 100, 200, 500, 1000, 10000};
+    puts("topology services  hba score  hosts   hubs score  hosts  bound   hosts>=       ms");
+    for (int t = 0; t < 2; t++)
+        for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+            struct mock mock = {.topology = (enum topology)t,
+                                .services = sizes[k],
+                                .messages = 10000,
+                                .seed = 1};
+            struct plan_options options = plan_options_default;
+            AUTO(model) struct model *model = mock_model(&mock);
+            options.planner = "hba";
+            struct timing hba = run(model, &options);
+            options.planner = "hubs";
+            struct timing found = run(model, &options);
+            printf("%-8s %8d %10.6f %6lld %12.6f %6lld %7.4f %8lld %8.0f\n", topology_names[t],
+                   sizes[k], hba.plan->affinity_after, (long long)hba.plan->hosts_after,
+                   found.plan->affinity_after, (long long)found.plan->hosts_after,
+                   found.plan->affinity_bound, (long long)found.plan->hosts_bound,
+                   found.plan_ms);
+            plan_free(hba.plan);
+            plan_free(found.plan);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } parts[] = {{"grid", grid}, {"scaling", scaling}, {"hubs", hubs}};
+    bool known = argc < 2;
+    for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+        if (argc < 2 || strcmp(argv[1], parts[k].name) == 0) {
+            parts[k].run();
+            known = true;
+        }
+    if (!known)
+        fprintf(stderr, "remap-bench: unknown part \"%s\" (grid, scaling, hubs)\n", argv[1]);
+    return known ? 0 : 2;
+}
