@@ -73,6 +73,23 @@ static void stage_stored(struct stage *stage, int64_t id, const char *body, size
     }
 }
 
+static bool envelope_same_request(const struct envelope *a, const struct envelope *b)
+{
+    return a->cycle == b->cycle && a->attempt == b->attempt;
+}
+
+/* `stop` of the stage, of the request under way, or of the one that waits. */
+static void stage_stop(struct stage *stage, const struct envelope *env)
+{
+    if (env->cycle == 0) {
+        stage->leaving = true;
+    } else if (stage->busy && envelope_same_request(env, &stage->request)) {
+        stage->stopped = true;
+    } else if (stage->has_next && envelope_same_request(env, &stage->next_request)) {
+        stage->next_stopped = true;
+    }
+}
+
 /* Takes the frames (true) when they are a request; else the caller closes them. */
 static bool stage_take(struct stage *stage, struct frames *frames)
 {
@@ -86,15 +103,14 @@ static bool stage_take(struct stage *stage, struct frames *frames)
         log_warn("%s may not be sent here", message_type_name(env.type));
         return false;
     }
-    bool ours = stage->busy && env.cycle == stage->request.cycle &&
-                env.attempt == stage->request.attempt;
     if (env.type == MSG_STOP) {
-        stage->leaving |= env.cycle == 0;
-        stage->stopped |= env.cycle != 0 && ours;
+        stage_stop(stage, &env);
         return false;
     }
     if (env.type == MSG_PROCEED) {
-        stage->proceed_seq = ours ? env.seq : stage->proceed_seq;
+        if (stage->busy && envelope_same_request(&env, &stage->request)) {
+            stage->proceed_seq = env.seq;
+        }
         return false;
     }
     if (env.type == MSG_STORED) {
@@ -105,6 +121,8 @@ static bool stage_take(struct stage *stage, struct frames *frames)
         frames_close(&stage->next);
     }
     frames_move(&stage->next, frames);
+    stage->next_request = env;
+    stage->next_stopped = false;
     stage->has_next = true;
     return true;
 }
@@ -175,23 +193,20 @@ static void stage_serve(struct stage *stage)
     frames_move(&frames, &stage->next);
     stage->has_next = false;
     struct err err = ERR_INIT;
-    struct envelope env;
-    if (frames_envelope(&frames, &env, &err) == 0) {
-        struct stage_request request = {&env, zmq_msg_data(&frames.body),
-                                        zmq_msg_size(&frames.body)};
-        struct envelope answer = {MSG_RESULT, env.cycle, env.attempt, 0, 0};
-        AUTO_BUF struct buf result = BUF_INIT;
-        stage->request = env;
-        stage->busy = true;
-        stage->stopped = false;
-        stage->last_done = stage->progress_sent_ms = stage->proceed_seq = 0;
-        if (stage_handle(stage, &request, &result, &err) == 0) {
-            stage_send(stage, &answer, &result);
-        } else {
-            stage_answer_failure(stage, &env, &err);
-        }
-        stage->busy = false;
+    const struct envelope env = stage->next_request;
+    struct stage_request request = {&env, zmq_msg_data(&frames.body), zmq_msg_size(&frames.body)};
+    struct envelope answer = {MSG_RESULT, env.cycle, env.attempt, 0, 0};
+    AUTO_BUF struct buf result = BUF_INIT;
+    stage->request = env;
+    stage->busy = true;
+    stage->stopped = stage->next_stopped;
+    stage->last_done = stage->progress_sent_ms = stage->proceed_seq = 0;
+    if (stage_handle(stage, &request, &result, &err) == 0) {
+        stage_send(stage, &answer, &result);
+    } else {
+        stage_answer_failure(stage, &env, &err);
     }
+    stage->busy = false;
     frames_close(&frames);
     malloc_trim(0); /* a model of 256 MiB must not be kept until the next cycle */
 }

@@ -34,7 +34,8 @@ struct stage {
     int64_t proceed_seq; /* the newest intent that was answered */
 
     /* The one that came while busy; a newer one takes its place. */
-    bool has_next;
+    bool has_next, next_stopped;
+    struct envelope next_request;
     struct frames next;
 
     struct stage_event_wait *events;

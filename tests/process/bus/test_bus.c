@@ -322,6 +322,17 @@ static void test_stop_when_of_a_request_ends_it_and_the_stage_stays(void **state
     assert_int_equal(m->deaths[PARTY_PLANNER], 0);
 }
 
+static void test_stop_when_right_behind_its_request_still_ends_it(void **state)
+{
+    struct manager *m = *state;
+    struct err err = ERR_INIT;
+    struct envelope stop = {.type = MSG_STOP, .cycle = 7, .attempt = 2};
+    ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"work\",\"n\":1000000,\"size\":5}");
+    assert_int_equal(bus_send(m->bus, PARTY_PLANNER, &stop, NULL, &err), 0);
+    UNTIL(m, answered(m));
+    assert_int_equal(last_seen(m)->env.type, MSG_FAILURE);
+}
+
 static void test_supervisor_when_stopped_lets_a_move_finish(void **state)
 {
     struct manager *m = *state;
@@ -590,6 +601,7 @@ int main(void)
         WITH_MANAGER(test_event_when_stored_tells_its_sender),
         WITH_MANAGER(test_intent_when_another_is_granted_still_waits_for_its_own),
         WITH_MANAGER(test_stop_when_of_a_request_ends_it_and_the_stage_stays),
+        WITH_MANAGER(test_stop_when_right_behind_its_request_still_ends_it),
         WITH_MANAGER(test_supervisor_when_stopped_lets_a_move_finish),
         WITH_MANAGER(test_supervisor_when_a_stage_will_not_stop_kills_it),
         WITH_MANAGER(test_supervisor_when_a_stage_hangs_kills_it_and_the_next_life_answers),
