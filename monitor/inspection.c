@@ -270,7 +270,7 @@ struct check_run {
     const struct collect *collect;
     struct buf *out;
     int64_t done;
-    int n_problems;
+    int exit_code; /* of the worst problem: the configuration's before the world's */
 };
 
 static void check_one(struct check_run *run, const char *kind, check_source_f *check,
@@ -279,15 +279,15 @@ static void check_one(struct check_run *run, const char *kind, check_source_f *c
     struct source_report report = {.newest_ms = -1};
     struct err problem = ERR_INIT;
     int rc = check(source, &run->collect->app, &report, &problem);
-    if (rc)
-        run->n_problems++;
+    if (rc && run->exit_code != err_exit_code(ERR_CONFIG))
+        run->exit_code = err_exit_code(problem.kind);
     if (run->done++)
         buf_puts(run->out, ",");
     put_report(run->out, kind, source, &report, rc ? &problem : NULL);
 }
 
 int inspection_check(const struct collect *collect, inspection_step_f *step, void *arg,
-                     struct buf *result, int *n_problems, struct err *err)
+                     struct buf *result, int *exit_code, struct err *err)
 {
     struct check_run run = {.collect = collect, .out = result};
     buf_puts(result, "{\"v\":1,\"sources\":[");
@@ -304,7 +304,7 @@ int inspection_check(const struct collect *collect, inspection_step_f *step, voi
             return -1;
         check_one(&run, "messages", check_messages, &collect->messages[i]);
     }
-    buf_puts(result, "]}\n");
-    *n_problems = run.n_problems;
+    buf_puts(result, "]}");
+    *exit_code = run.exit_code;
     return 0;
 }

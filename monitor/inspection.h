@@ -36,9 +36,9 @@ typedef int inspection_step_f(void *arg, int64_t done, struct err *err);
 int inspection_run(const struct collect *collect, inspection_step_f *step, void *arg,
                    struct inspection *in, struct err *err);
 
-/* The `check` of every source, as the result document of model/wire/README.md. *n_problems counts
- * sources with a problem. */
+/* The `check` of every source, as the result document of model/wire/README.md. *exit_code is 0, or 1
+ * where a source is not reached, or 2 where one is not configured right (contract.md 1). */
 int inspection_check(const struct collect *collect, inspection_step_f *step, void *arg,
-                     struct buf *result, int *n_problems, struct err *err);
+                     struct buf *result, int *exit_code, struct err *err);
 
 #endif

@@ -44,10 +44,7 @@ static int handle_check(struct stage *stage, const struct stage_request *request
     struct collect collect;
     if (collect_decode(request->body, request->size, &collect, err))
         return -1;
-    int problems = 0;
-    int rc = inspection_check(&collect, report_step, stage, result, &problems, err);
-    if (rc == 0 && problems > 0)
-        *exit_code = 1; /* contract.md 1: a source is unreachable */
+    int rc = inspection_check(&collect, report_step, stage, result, exit_code, err);
     collect_wipe(&collect);
     return rc;
 }
