@@ -1,0 +1,393 @@
+/* http.c - requests over libcurl with limits and the retry table of interfaces.md 0. */
+#include "adapters/http/http.h"
+
+#include "model/base/clock.h"
+#include "model/base/file.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define TOKEN_MAX_BYTES 65536 /* bound tokens are 1 to 2 KiB; certificates in them stay below 64 */
+#define EXCERPT_BYTES 160     /* of an error body: one line of struct err with room for the URL */
+
+typedef int (*sink_fn)(void *ctx, const char *data, size_t size, struct err *err);
+
+struct http {
+    CURL *curl;
+    char *base;  /* without a slash at the end */
+    char *shown; /* the same without user and password */
+    char *unix_socket, *token_file, *user, *password, *ca_file;
+    struct curl_slist *headers;
+    int64_t connect_timeout_ms, total_timeout_ms, backoff_ms, backoff_max_ms;
+    size_t max_bytes;
+    int attempts;
+    uint64_t random; /* state of the jitter: timing only, no result depends on it */
+};
+
+struct transfer { /* one attempt */
+    struct http_answer *answer;
+    size_t max_bytes, seen;
+    bool too_large, sink_failed;
+    sink_fn sink;
+    void *sink_ctx;
+    struct err *err;
+    CURL *curl;
+};
+
+void http_answer_wipe(struct http_answer *answer)
+{
+    buf_wipe(&answer->body);
+    answer->status = 0;
+    answer->retry_after_ms = -1;
+    answer->attempts = 0;
+}
+
+void http_escape(struct buf *out, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (isalnum(*c) || *c == '-' || *c == '.' || *c == '_' || *c == '~') {
+            buf_add(out, c, 1);
+        } else {
+            const char coded[3] = {'%', digits[*c >> 4], digits[*c & 15]};
+            buf_add(out, coded, sizeof coded);
+        }
+    }
+}
+
+int64_t http_retry_after_ms(const char *value, int64_t now_ms)
+{
+    while (*value == ' ' || *value == '\t')
+        value++;
+    if (isdigit((unsigned char)*value)) {
+        int64_t seconds = 0;
+        for (; isdigit((unsigned char)*value); value++) {
+            if (seconds > 1000000) /* 11 days: capped later anyway */
+                return INT64_C(1000000000);
+            seconds = seconds * 10 + (*value - '0');
+        }
+        return seconds * 1000;
+    }
+    time_t when = curl_getdate(value, NULL);
+    if (when == -1)
+        return -1;
+    int64_t ms = (int64_t)when * 1000 - now_ms;
+    return ms > 0 ? ms : 0;
+}
+
+int64_t http_pause_ms(int attempt, int64_t backoff_ms, int64_t backoff_max_ms, uint64_t random)
+{
+    int64_t pause = backoff_ms;
+    for (int i = 2; i < attempt && pause < backoff_max_ms; i++)
+        pause *= 2;
+    if (pause > backoff_max_ms)
+        pause = backoff_max_ms;
+    int64_t half = pause / 2;
+    return half + (int64_t)(random % (uint64_t)(pause - half + 1));
+}
+
+static uint64_t http_random(struct http *http)
+{
+    uint64_t x = http->random += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* The URL as people may see it: no user, no password, no query. */
+static char *url_shown(const char *url)
+{
+    const char *scheme_end = strstr(url, "://");
+    const char *host = scheme_end ? scheme_end + 3 : url;
+    size_t authority = strcspn(host, "/?#");
+    const char *at = NULL;
+    for (size_t i = 0; i < authority; i++)
+        if (host[i] == '@')
+            at = host + i;
+    const char *rest = at ? at + 1 : host;
+    return mem_printf("%.*s%.*s", (int)(host - url), url, (int)strcspn(rest, "?#"), rest);
+}
+
+static int options_check(const struct http_options *o, const char *base, struct err *err)
+{
+    if (strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0)
+        return err_set(err, ERR_CONFIG, "URL must begin with http:// or https://");
+    if (strpbrk(base, "?#\r\n "))
+        return err_set(err, ERR_CONFIG, "base URL has a query, a fragment or a space");
+    for (size_t i = 0; o->headers && o->headers[i]; i++)
+        if (!strchr(o->headers[i], ':') || strpbrk(o->headers[i], "\r\n"))
+            return err_set(err, ERR_CONFIG, "header %zu is not \"Name: value\" in one line", i + 1);
+    return 0;
+}
+
+static int64_t or_default(int64_t value, int64_t fallback)
+{
+    return value > 0 ? value : fallback;
+}
+
+struct http *http_new(const struct http_options *o, struct err *err)
+{
+    const char *base = o->base_url ? o->base_url : "http://localhost";
+    if (options_check(o, base, err))
+        return NULL;
+    struct http *http = mem_alloc(sizeof *http);
+    size_t size = strlen(base);
+    while (size && base[size - 1] == '/')
+        size--;
+    http->base = mem_strndup(base, size);
+    http->shown = url_shown(http->base);
+    http->unix_socket = mem_strdup(o->unix_socket);
+    http->token_file = mem_strdup(o->token_file);
+    http->user = mem_strdup(o->user);
+    http->password = mem_strdup(o->password);
+    http->ca_file = mem_strdup(o->ca_file);
+    for (size_t i = 0; o->headers && o->headers[i]; i++)
+        http->headers = curl_slist_append(http->headers, o->headers[i]);
+    http->connect_timeout_ms = or_default(o->connect_timeout_ms, 2000);
+    http->total_timeout_ms = or_default(o->total_timeout_ms, 10000);
+    http->backoff_ms = or_default(o->backoff_ms, 100);
+    http->backoff_max_ms = or_default(o->backoff_max_ms, 5000);
+    http->max_bytes = o->max_bytes ? o->max_bytes : (size_t)64 << 20;
+    http->attempts = o->attempts > 0 ? o->attempts : 4;
+    http->random = (uint64_t)clock_mono_ms() ^ (uint64_t)(uintptr_t)http;
+    http->curl = curl_easy_init();
+    if (!http->curl) {
+        http_free(http);
+        err_set(err, ERR_INTERNAL, "libcurl does not start");
+        return NULL;
+    }
+    return http;
+}
+
+void http_free(struct http *http)
+{
+    if (!http)
+        return;
+    if (http->curl)
+        curl_easy_cleanup(http->curl);
+    curl_slist_free_all(http->headers);
+    free(http->base);
+    free(http->shown);
+    free(http->unix_socket);
+    free(http->token_file);
+    free(http->user);
+    if (http->password)
+        explicit_bzero(http->password, strlen(http->password));
+    free(http->password);
+    free(http->ca_file);
+    free(http);
+}
+
+static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
+{
+    struct transfer *t = ctx;
+    size_t size = unit * count;
+    if (size > t->max_bytes - t->seen) {
+        t->too_large = true;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    t->seen += size;
+    long status = 0;
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (t->sink && status / 100 == 2) {
+        if (size && t->sink(t->sink_ctx, data, size, t->err)) {
+            t->sink_failed = true;
+            return CURL_WRITEFUNC_ERROR;
+        }
+    } else {
+        buf_add(&t->answer->body, data, size);
+    }
+    return size;
+}
+
+static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
+{
+    struct transfer *t = ctx;
+    size_t size = unit * count;
+    static const char name[] = "retry-after:";
+    if (size > strlen(name) && !strncasecmp(data, name, strlen(name))) {
+        AUTO_FREE char *value = mem_strndup(data + strlen(name), size - strlen(name));
+        value[strcspn(value, "\r\n")] = 0;
+        t->answer->retry_after_ms = http_retry_after_ms(value, clock_wall_ms());
+    }
+    return size;
+}
+
+static int token_header(const struct http *http, struct curl_slist **list, struct err *err)
+{
+    if (!http->token_file)
+        return 0;
+    AUTO_BUF struct buf token = BUF_INIT;
+    if (file_read(http->token_file, TOKEN_MAX_BYTES, &token, err))
+        return err_prefix(err, "token file");
+    size_t size = strcspn(token.data ? token.data : "", " \t\r\n");
+    int result = 0;
+    if (!size) {
+        result = err_set(err, ERR_CONFIG, "token file %s is empty", http->token_file);
+    } else {
+        char *line = mem_printf("Authorization: Bearer %.*s", (int)size, token.data);
+        *list = curl_slist_append(*list, line);
+        explicit_bzero(line, strlen(line));
+        free(line);
+    }
+    if (token.data)
+        explicit_bzero(token.data, token.size);
+    return result;
+}
+
+static void set_common(struct http *http, const char *url, struct transfer *t)
+{
+    CURL *c = http->curl;
+    curl_easy_reset(c); /* keeps the connection */
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(c, CURLOPT_USERAGENT, "remap/" REMAP_VERSION);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)http->connect_timeout_ms);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)http->total_timeout_ms);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
+    if (http->unix_socket)
+        curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, http->unix_socket);
+    if (http->ca_file)
+        curl_easy_setopt(c, CURLOPT_CAINFO, http->ca_file);
+    if (http->user) {
+        curl_easy_setopt(c, CURLOPT_USERNAME, http->user);
+        curl_easy_setopt(c, CURLOPT_PASSWORD, http->password ? http->password : "");
+    }
+}
+
+struct request {
+    const char *method, *path, *content_type;
+    const void *body;
+    size_t size;
+    sink_fn sink;
+    void *sink_ctx;
+};
+
+static int transport_error(const struct transfer *t, CURLcode code, struct err *err)
+{
+    if (t->too_large)
+        return err_set(err, ERR_TOO_LARGE, "answer above %zu bytes", t->max_bytes);
+    if (t->sink_failed)
+        return err->kind != ERR_NONE ? -1 : err_set(err, ERR_INPUT, "answer not understood");
+    return err_set(err, ERR_UNREACHABLE, "%s", curl_easy_strerror(code));
+}
+
+/* Puts the first line of an error body, without control characters, behind the status. */
+static int status_error(const struct http_answer *answer, struct err *err)
+{
+    char excerpt[EXCERPT_BYTES + 1] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < answer->body.size && n < EXCERPT_BYTES; i++) {
+        unsigned char c = (unsigned char)answer->body.data[i];
+        if (c == '\n' || c == '\r')
+            break;
+        excerpt[n++] = c < 0x20 || c == 0x7f ? ' ' : (char)c;
+    }
+    while (n && (excerpt[n - 1] & 0xc0) == 0x80) /* no half character at the cut */
+        n--;
+    if (n && (excerpt[n - 1] & 0xc0) == 0xc0)
+        n--;
+    excerpt[n] = 0;
+    enum err_kind kind = ERR_REFUSED;
+    if (answer->status == 404 || answer->status == 410)
+        kind = ERR_NOT_FOUND;
+    else if (answer->status == 409 || answer->status == 412)
+        kind = ERR_CONFLICT;
+    else if (answer->status == 429 || answer->status >= 500)
+        kind = ERR_UNREACHABLE;
+    return err_set(err, kind, "status %ld%s%s", answer->status, n ? ": " : "", excerpt);
+}
+
+/* One attempt. 0 for a status below 300. */
+static int attempt(struct http *http, const struct request *req, struct http_answer *answer,
+                   bool *sink_used, struct err *err)
+{
+    AUTO_FREE char *url = mem_printf("%s%s", http->base, req->path);
+    struct transfer t = {.answer = answer, .max_bytes = http->max_bytes, .sink = req->sink,
+                         .sink_ctx = req->sink_ctx, .err = err, .curl = http->curl};
+    buf_clear(&answer->body);
+    answer->status = 0;
+    answer->retry_after_ms = -1;
+    struct curl_slist *headers = NULL;
+    for (struct curl_slist *h = http->headers; h; h = h->next)
+        headers = curl_slist_append(headers, h->data);
+    if (token_header(http, &headers, err)) {
+        curl_slist_free_all(headers);
+        return -1;
+    }
+    set_common(http, url, &t);
+    if (strcmp(req->method, "GET") != 0) {
+        AUTO_FREE char *type =
+            mem_printf("Content-Type: %s", req->content_type ? req->content_type : "text/plain");
+        headers = curl_slist_append(headers, type);
+        headers = curl_slist_append(headers, "Expect:");
+        curl_easy_setopt(http->curl, CURLOPT_CUSTOMREQUEST, req->method);
+        curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, req->body ? req->body : "");
+        curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->size);
+    }
+    curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
+    err->kind = ERR_NONE;
+    CURLcode code = curl_easy_perform(http->curl);
+    curl_slist_free_all(headers);
+    *sink_used = t.seen > 0 && t.sink;
+    curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
+    if (code != CURLE_OK)
+        return transport_error(&t, code, err);
+    return answer->status >= 200 && answer->status < 300 ? 0 : status_error(answer, err);
+}
+
+static int request(struct http *http, const struct request *req, struct http_answer *out,
+                   struct err *err)
+{
+    assert(req->path[0] == '/');
+    bool sink_used = false;
+    int attempts = !strcmp(req->method, "GET") ? http->attempts : 1;
+    for (out->attempts = 1;; out->attempts++) {
+        if (!attempt(http, req, out, &sink_used, err))
+            return 0;
+        if (err->kind != ERR_UNREACHABLE || sink_used || out->attempts >= attempts)
+            break;
+        int64_t pause = http_pause_ms(out->attempts + 1, http->backoff_ms, http->backoff_max_ms,
+                                      http_random(http));
+        if (out->retry_after_ms > pause)
+            pause = out->retry_after_ms < http->backoff_max_ms ? out->retry_after_ms
+                                                               : http->backoff_max_ms;
+        clock_sleep_ms(pause);
+    }
+    int shown = (int)strcspn(req->path, "?#");
+    if (http->unix_socket)
+        return err_prefix(err, "%s %.*s at %s", req->method, shown, req->path, http->unix_socket);
+    return err_prefix(err, "%s %s%.*s", req->method, http->shown, shown, req->path);
+}
+
+int http_get(struct http *http, const char *path, struct http_answer *out, struct err *err)
+{
+    struct request req = {.method = "GET", .path = path};
+    return request(http, &req, out, err);
+}
+
+int http_stream(struct http *http, const char *path, sink_fn sink, void *ctx,
+                struct http_answer *out, struct err *err)
+{
+    struct request req = {.method = "GET", .path = path, .sink = sink, .sink_ctx = ctx};
+    return request(http, &req, out, err);
+}
+
+int http_send(struct http *http, const char *method, const char *path, const char *content_type,
+              const void *body, size_t size, struct http_answer *out, struct err *err)
+{
+    assert(strcmp(method, "GET") != 0);
+    struct request req = {.method = method, .path = path, .content_type = content_type,
+                          .body = body, .size = size};
+    return request(http, &req, out, err);
+}

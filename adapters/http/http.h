@@ -1,0 +1,80 @@
+/* http.h - the HTTP client that every adapter shares (interfaces.md 0), over libcurl.
+ *
+ * One `struct http` is one server: a base URL, maybe a Unix socket, and a connection that is kept
+ * open. No redirect is followed (it would carry credentials elsewhere). Answers above max_bytes are
+ * refused. GETs are repeated on connect errors, time-outs, 429 and 5xx with capped exponential
+ * backoff and jitter, and obey Retry-After; writes are sent once, because after a time-out nobody
+ * knows what happened: read the object again instead.
+ *
+ * Errors name method and URL without user, password and query:
+ *   ERR_UNREACHABLE  no answer, a time-out, 429, 5xx
+ *   ERR_NOT_FOUND    404, 410
+ *   ERR_CONFLICT     409, 412
+ *   ERR_REFUSED      any other 4xx, and redirects
+ *   ERR_TOO_LARGE    the answer is above max_bytes
+ *   ERR_CONFIG       options that make no sense
+ * The answer's status and body are filled wherever there was one, also with an error. */
+#ifndef REMAP_ADAPTERS_HTTP_H
+#define REMAP_ADAPTERS_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "model/base/buf.h"
+#include "model/base/err.h"
+#include "model/base/mem.h"
+
+struct http_options { /* all borrowed during http_new() only; 0 and NULL mean the default */
+    const char *base_url;       /* "http://host:port/prefix"; default "http://localhost" */
+    const char *unix_socket;    /* path; the host of the URL is then only a name */
+    const char *const *headers; /* "Name: value", ended by NULL */
+    const char *token_file;     /* bearer token, read again at each request */
+    const char *user, *password; /* basic authentication */
+    const char *ca_file;        /* trust only this */
+    int64_t connect_timeout_ms; /* 2 s */
+    int64_t total_timeout_ms;   /* one attempt, answer included; 10 s */
+    size_t max_bytes;           /* of an answer, decoded; 64 MiB */
+    int attempts;               /* of a GET in all; 4 */
+    int64_t backoff_ms;         /* first pause, doubled each time; 100 ms */
+    int64_t backoff_max_ms;     /* no pause is longer, whatever Retry-After says; 5 s */
+};
+
+struct http_answer {
+    long status; /* 0: none */
+    struct buf body;
+    int64_t retry_after_ms; /* -1: not given */
+    int attempts;
+};
+#define HTTP_ANSWER_INIT {0, BUF_INIT, -1, 0}
+void http_answer_wipe(struct http_answer *answer);
+#define AUTO_HTTP_ANSWER __attribute__((cleanup(http_answer_wipe)))
+
+struct http;
+struct http *http_new(const struct http_options *options, struct err *err);
+void http_free(struct http *http);
+AUTO_DEFINE(http)
+
+/* `path` begins with "/" and is put after the base URL as it is (http_escape() its parts). */
+int http_get(struct http *http, const char *path, struct http_answer *out, struct err *err);
+
+/* A GET whose body goes to `sink` piece by piece and is never held whole; max_bytes still limits
+ * it. A sink that returns non-zero ends the transfer (ERR_INPUT unless it set *err itself).
+ * Repeated only as long as the sink has seen nothing. */
+int http_stream(struct http *http, const char *path,
+                int (*sink)(void *ctx, const char *data, size_t size, struct err *err), void *ctx,
+                struct http_answer *out, struct err *err);
+
+/* One request that may change something, sent once. `body` may be NULL. */
+int http_send(struct http *http, const char *method, const char *path, const char *content_type,
+              const void *body, size_t size, struct http_answer *out, struct err *err);
+
+/* Appends `text` percent-encoded, for one part of a path or one value of a query. */
+void http_escape(struct buf *out, const char *text);
+
+/* Seconds or an HTTP date (relative to now_ms), in ms; -1 when neither. */
+int64_t http_retry_after_ms(const char *value, int64_t now_ms);
+
+/* The pause before attempt `attempt` (2, 3, …): backoff doubled, capped, its upper half random. */
+int64_t http_pause_ms(int attempt, int64_t backoff_ms, int64_t backoff_max_ms, uint64_t random);
+
+#endif
