@@ -1,22 +1,27 @@
 /* registry.c - every adapter this program was built with: four arrays of const structs. An adapter
  * is one folder and one line here (design.md 6). */
 #include "adapters/adapter.h"
+#include "adapters/simulated/simulated.h"
 
 #include <string.h>
 
 const struct cluster_adapter *const cluster_adapters[] = {
+    &simulated_cluster,
     NULL,
 };
 
 const struct metrics_adapter *const metrics_adapters[] = {
+    &simulated_metrics,
     NULL,
 };
 
 const struct message_adapter *const message_adapters[] = {
+    &simulated_messages,
     NULL,
 };
 
 const struct orchestrator *const orchestrators[] = {
+    &simulated_orchestrator,
     NULL,
 };
 
