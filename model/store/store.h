@@ -154,7 +154,8 @@ int store_retain(struct store *store, int64_t now_ms, int64_t max_age_ms, int64_
                  int64_t *deleted, struct err *err);
 
 /* --- reading the views. `sql` is a SELECT that the program itself wrote; `args` (NULL, or text
- * parameters ?1 ?2 …, NULL-terminated) are bound as text: CAST where a number is meant. --- */
+ * parameters ?1 ?2 …, NULL-terminated) are bound as text: CAST where a number is meant; they live as
+ * long as the rows. --- */
 struct store_rows;
 int store_select(struct store *store, const char *sql, const char *const *args,
                  struct store_rows **out, struct err *err);
@@ -165,6 +166,7 @@ const char *store_rows_text(const struct store_rows *rows, int column);
 int64_t store_rows_int(const struct store_rows *rows, int column, int64_t absent);
 double store_rows_real(const struct store_rows *rows, int column, double absent);
 bool store_rows_null(const struct store_rows *rows, int column);
+int store_rows_columns(const struct store_rows *rows);
 void store_rows_free(struct store_rows *rows);
 AUTO_DEFINE(store_rows)
 

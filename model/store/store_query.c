@@ -56,6 +56,11 @@ bool store_rows_null(const struct store_rows *rows, int column)
     return sqlite3_column_type(rows->statement, column) == SQLITE_NULL;
 }
 
+int store_rows_columns(const struct store_rows *rows)
+{
+    return sqlite3_column_count(rows->statement);
+}
+
 void store_rows_free(struct store_rows *rows)
 {
     if (rows) {
