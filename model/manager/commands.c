@@ -6,11 +6,5 @@ const struct cli_command *const cli_commands[] = {
     &cmd_plan,
     &cmd_analyze,
     &cmd_import,
-    &cmd_trigger,
-    &cmd_apply,
-    &cmd_undo,
-    &cmd_pause,
-    &cmd_resume,
-    &cmd_release,
     NULL,
 };

@@ -339,7 +339,7 @@ static enum MHD_Result answer_api(struct http *http, struct MHD_Connection *mhd,
 
 static const struct route {
     const char *path;
-    bool probe; /* answered without a token, and on the probes' own address */
+    bool probe; /* answered also on the probes' own address, there without a token */
     enum MHD_Result (*answer)(struct http *http, struct MHD_Connection *mhd);
 } routes[] = {
     {"/healthz", true, answer_healthz},
@@ -367,7 +367,7 @@ static enum MHD_Result dispatch(struct listener *listener, struct MHD_Connection
     if (listener->loopback && !host_allowed(mhd)) {
         return answer_error(mhd, MHD_HTTP_FORBIDDEN, "this listener answers only to localhost");
     }
-    if (!(route && route->probe) && !listener->probes_only && !authorized(http, mhd)) {
+    if (!listener->probes_only && !authorized(http, mhd)) {
         return answer_error(mhd, MHD_HTTP_UNAUTHORIZED, "a bearer token is needed");
     }
     if (listener->probes_only ? !(route && route->probe) : !(route || api)) {
@@ -464,7 +464,7 @@ static int listener_open(struct listener *listener, const char *text,
     listener->loopback = is_loopback(address->ai_addr);
     if (!listener->loopback && !listener->probes_only && !http->token_file) {
         return err_set(err, ERR_CONFIG,
-                       "%s: is not loopback, so a token file is needed (http.token_file)", text);
+                       "%s: is not loopback, so http_token_file is needed", text);
     }
     int fd = open_socket(text, address->ai_addr, address->ai_addrlen, &listener->port, err);
     if (fd < 0) {

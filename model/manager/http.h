@@ -27,9 +27,9 @@ struct http_source {
 
 struct http_options {
     const char *listen;       /* "127.0.0.1:9470", "[::1]:9470"; port 0: any; "off" or NULL: none */
-    const char *probe_listen; /* serves only /healthz and /readyz; NULL: on `listen` */
-    const char *token_file;   /* bearer token of all but the probes; NULL: none asked for, which is
-                                 allowed on loopback only. Read again when it changes. */
+    const char *probe_listen; /* serves only /healthz and /readyz, without a token; NULL: none */
+    const char *token_file;   /* bearer token of `listen`; NULL: none is asked for, which is allowed
+                                 on loopback only. Read again when it changes. */
 };
 
 /* ERR_CONFIG: an address that is none, or one beyond loopback without a token; ERR_IO: cannot bind.
