@@ -291,12 +291,17 @@ static int move_allowed(const struct plan_walk *walk, const struct move *move, b
 {
     const char *why;
 
+    /* What is placed nowhere yet is not moved but placed (contract.md 3), whatever it is. */
     if (move->instance >= 0) {
+        if (move->source < 0)
+            return 0;
         why = instance_fixed_why(walk->model, move->instance, move_stateful);
         return why ? move_error(walk->model, move, err, why, -1) : 0;
     }
     for (int m = walk->members.first[move->service]; m < walk->members.first[move->service + 1];
          m++) {
+        if (walk->placement[walk->members.of[m]] < 0)
+            continue;
         why = instance_fixed_why(walk->model, walk->members.of[m], move_stateful);
         if (why)
             return move_error(walk->model, move, err, why, -1);

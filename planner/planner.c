@@ -6,6 +6,7 @@
 #include "model/base/clock.h"
 #include "planner/bound.h"
 #include "planner/hba.h"
+#include "planner/hubs.h"
 
 const struct plan_options plan_options_default = {
     .planner = "auto",
@@ -27,7 +28,7 @@ static const struct planner auto_planner = {
     .plan = auto_plan,
 };
 
-const struct planner *const planners[] = {&auto_planner, &hba_planner, NULL};
+const struct planner *const planners[] = {&auto_planner, &hba_planner, &hubs_planner, NULL};
 
 const struct planner *planner_find(const char *name)
 {

@@ -1,0 +1,24 @@
+/* brute.h - the best placement of a tiny model by looking at all of them: the oracle of the planners
+ * that search. */
+#ifndef REMAP_TESTS_BRUTE_H
+#define REMAP_TESTS_BRUTE_H
+
+#include "model/affinity.h"
+
+struct brute {
+    bool feasible;
+    double score; /* best; then */
+    int hosts;    /* fewest at that score; then */
+    int moves;    /* fewest */
+    int fewest_hosts;          /* of any placement */
+    double fewest_hosts_score; /* best score with these */
+    int64_t placements;        /* feasible ones */
+};
+
+/* All placements that a plan may end in: what is fixed stays, nothing goes to a closed or over-full
+ * host, no rule is broken (`strict`), or broken more than at the start, at most max_moves (-1: any)
+ * instances move. Strict also asks that no host stays over-full. */
+struct brute brute_force(const struct model *model, const struct affinity *rows, size_t n,
+                         bool move_stateful, int64_t max_moves, bool strict);
+
+#endif

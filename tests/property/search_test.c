@@ -1,0 +1,167 @@
+/* search_test.c - the searching planners against exhaustive search on tiny random models with every
+ * feature of contract.md 2 switched on at random. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "model/model_json.h"
+#include "planner/bound.h"
+#include "planner/planner.h"
+#include "tests/bench/brute.h"
+#include "tests/bench/instances.h"
+
+#define RUNS 1500
+
+struct given {
+    struct model *model;
+    struct analysis *analysis;
+    struct plan_options options;
+};
+
+static struct given given_make(const struct wild *wild, uint64_t seed)
+{
+    struct given given = {.model = wild_model(wild, seed), .options = plan_options_default};
+    given.analysis = analysis_from_given(given.model);
+    given.options.seed = seed;
+    given.options.move_stateful = seed % 5 == 1;
+    given.options.max_moves = seed % 4 == 2 ? (int64_t)(seed / 4 % 4) : -1;
+    given.options.objective = seed % 3 == 2 ? OBJECTIVE_HOSTS : OBJECTIVE_AFFINITY;
+    return given;
+}
+
+static void given_wipe(struct given *given)
+{
+    model_free(given->model);
+    analysis_free(given->analysis);
+}
+#define AUTO_GIVEN __attribute__((cleanup(given_wipe)))
+
+static struct plan *plan_by(const struct given *given, const char *planner)
+{
+    struct err err = ERR_INIT;
+    struct plan *plan = NULL;
+    struct plan_options options = given->options;
+    options.planner = planner;
+    if (planner_run(given->model, given->analysis, &options, &plan, &err) < 0)
+        fail_msg("%s", err.text);
+    return plan;
+}
+
+static struct brute brute(const struct given *given, bool strict)
+{
+    return brute_force(given->model, given->analysis->rows, given->analysis->n_rows,
+                       given->options.move_stateful, given->options.max_moves, strict);
+}
+
+/* How often `planner` reached the best; checks everything that must hold always. */
+static int sweep(const char *planner, const struct wild *wild, bool strict, int *feasible)
+{
+    int reached = 0;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        struct err err = ERR_INIT;
+        AUTO_GIVEN struct given given = given_make(wild, seed);
+        AUTO(plan) struct plan *plan = plan_by(&given, planner);
+        struct brute best = brute(&given, strict);
+        bool found = plan->status == PLAN_OPTIMAL || plan->status == PLAN_FEASIBLE;
+        if (plan_check(plan, given.model, given.options.move_stateful, &err) < 0)
+            fail_msg("seed %d: %s", (int)seed, err.text);
+        if (found && !best.feasible)
+            fail_msg("seed %d: found what does not exist", (int)seed);
+        if (plan->status == PLAN_INFEASIBLE && best.feasible)
+            fail_msg("seed %d: said infeasible: %s", (int)seed, plan->why);
+        *feasible += best.feasible;
+        if (!found)
+            continue;
+        assert_true(plan->affinity_bound >= best.score - 1e-12);
+        assert_true(plan->hosts_bound <= best.fewest_hosts);
+        assert_true(given.options.max_moves < 0 || plan->restarts <= given.options.max_moves);
+        bool at_best = given.options.objective == OBJECTIVE_HOSTS
+                           ? plan->hosts_after == best.fewest_hosts
+                           : fabs(plan->affinity_after - best.score) <= 1e-9;
+        if (plan->status == PLAN_OPTIMAL && !at_best)
+            fail_msg("seed %d: optimal at %g / %d, best is %g / %d", (int)seed,
+                     plan->affinity_after, (int)plan->hosts_after, best.score,
+                     best.fewest_hosts);
+        reached += at_best;
+    }
+    return reached;
+}
+
+static void test_hubs_when_tiny_then_promises_kept_and_mostly_best(void **state)
+{
+    (void)state;
+    int feasible = 0, reached = sweep("hubs", &wild_all, false, &feasible);
+    print_message("hubs: best in %d of %d\n", reached, feasible);
+    assert_true(feasible > RUNS / 2);
+    assert_true(reached >= feasible * 97 / 100);
+}
+
+static void test_hubs_when_start_is_broken_then_promises_kept(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    wild.broken = true;
+    int feasible = 0, reached = sweep("hubs", &wild, false, &feasible);
+    print_message("hubs: best in %d of %d\n", reached, feasible);
+    assert_true(reached >= feasible * 90 / 100);
+}
+
+static void test_hubs_when_repeated_then_same_bytes(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    wild.instances = 30;
+    wild.hosts = 8;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        struct buf texts[2] = {BUF_INIT, BUF_INIT};
+        for (int k = 0; k < 2; k++) {
+            AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
+            plan_encode(plan, given.model, false, &texts[k]);
+        }
+        assert_string_equal(texts[0].data, texts[1].data);
+        buf_wipe(&texts[0]);
+        buf_wipe(&texts[1]);
+    }
+}
+
+static void test_hubs_when_cut_then_repeats_by_iterations(void **state)
+{
+    (void)state;
+    struct mock mock = {.topology = TOPOLOGY_P2P, .services = 300, .messages = 3000, .seed = 2};
+    AUTO(model) struct model *model = mock_model(&mock);
+    model->has_messages = false;
+    model->has_affinities = true;
+    for (size_t m = 0; m < model->n_messages; m++) {
+        struct affinity *row = ARRAY_PUSH(model->affinities, model->n_affinities);
+        *row = (struct affinity){.a = model->messages[m].src, .b = model->messages[m].dst,
+                                 .degree = (double)model->messages[m].count, .bytes = -1};
+    }
+    model->n_messages = 0;
+    struct given given = {model, analysis_from_given(model), plan_options_default};
+    given.options.time_limit_ms = 30;
+    AUTO(plan) struct plan *cut = plan_by(&given, "hubs");
+    assert_true(cut->cut);
+    given.options.time_limit_ms = 100000;
+    given.options.iterations = cut->iterations;
+    AUTO(plan) struct plan *again = plan_by(&given, "hubs");
+    assert_int_equal(again->iterations, cut->iterations);
+    assert_memory_equal(again->placement, cut->placement,
+                        cut->n_placement * sizeof *cut->placement);
+    analysis_free(given.analysis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hubs_when_tiny_then_promises_kept_and_mostly_best),
+        cmocka_unit_test(test_hubs_when_start_is_broken_then_promises_kept),
+        cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
+        cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
