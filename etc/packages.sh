@@ -1,0 +1,43 @@
+# packages.sh - sourced by etc/demo and etc/test: the Debian packages that building takes, and how
+# to get the missing ones. Does nothing at all where everything is there.
+
+remap_packages="build-essential cmake ninja-build pkg-config
+  libzmq3-dev libsqlite3-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev
+  libyaml-dev libcyaml-dev libyajl-dev libglpk-dev libcmocka-dev sqlite3"
+
+# remap_install PACKAGE… : installs those that are missing, says which, asks nothing.
+remap_install()
+{
+    local missing=() package sudo=
+    for package in "$@"; do
+        dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+            missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! command -v apt-get >/dev/null; then
+        echo "missing packages (Debian names): ${missing[*]}; install them and try again" >&2
+        return 1
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        sudo=sudo
+        if ! command -v sudo >/dev/null; then
+            echo "missing packages: ${missing[*]}; run this as root, or install them" >&2
+            return 1
+        fi
+    fi
+    echo "installing Debian packages: ${missing[*]}" >&2
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq update >&2 &&
+        $sudo env DEBIAN_FRONTEND=noninteractive \
+            apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# remap_build PRESET : configures and builds; the log is shown only when it fails.
+remap_build()
+{
+    local log=build/$1.log
+    mkdir -p build
+    if [ ! -f "build/$1/CMakeCache.txt" ]; then
+        cmake --preset "$1" -G Ninja >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+    fi
+    cmake --build "build/$1" --parallel >"$log" 2>&1 || { tail -n 60 "$log" >&2; return 1; }
+}
