@@ -327,11 +327,14 @@ const struct unmapped *identity_unmapped_names(struct identity *identity, size_t
 
 void identity_report(struct identity *identity, struct traffic *traffic)
 {
+    int64_t bytes = identity->unmapped_count ? identity->unmapped_bytes : 0;
+    if (traffic->given && traffic->unmapped_bytes >= 0 && bytes >= 0)
+        bytes += traffic->unmapped_bytes;
+    else if (traffic->given && bytes < 0)
+        bytes = traffic->unmapped_bytes;
     traffic->given = true;
+    traffic->unmapped_bytes = bytes;
     traffic->unmapped_count += identity->unmapped_count;
-    if (identity->unmapped_bytes >= 0)
-        traffic->unmapped_bytes = identity->unmapped_bytes +
-                                  (traffic->unmapped_bytes < 0 ? 0 : traffic->unmapped_bytes);
     for (size_t i = 0; i < identity->n_unmapped; i++) {
         char **name = ARRAY_PUSH(traffic->unseen_services, traffic->n_unseen_services);
         *name = mem_strdup(identity->unmapped[i].name);

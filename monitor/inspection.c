@@ -279,8 +279,8 @@ static void check_one(struct check_run *run, const char *kind, check_source_f *c
     struct source_report report = {.newest_ms = -1};
     struct err problem = ERR_INIT;
     int rc = check(source, &run->collect->app, &report, &problem);
-    if (rc && run->exit_code != err_exit_code(ERR_CONFIG))
-        run->exit_code = err_exit_code(problem.kind);
+    if (rc && run->exit_code != 2)
+        run->exit_code = problem.kind == ERR_CONFIG ? 2 : 1;
     if (run->done++)
         buf_puts(run->out, ",");
     put_report(run->out, kind, source, &report, rc ? &problem : NULL);

@@ -2,6 +2,7 @@
  * `check` and `import` as a filter. */
 #include "model/model_json.h"
 #include "model/wire/stage.h"
+#include "monitor/import.h"
 #include "monitor/inspection.h"
 
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static int handle_check(struct stage *stage, const struct stage_request *request
 static const struct stage_handler handlers[] = {
     {MSG_COLLECT, handle_collect},
     {MSG_CHECK, handle_check},
+    {MSG_IMPORT, import_handle},
 };
 
 static const struct stage_program monitor = {
