@@ -322,8 +322,8 @@ static int moves_check(const struct plan *plan, struct plan_walk *walk, bool mov
     for (size_t i = 0; i < plan->n_moves; i++) {
         const struct move *move = &plan->moves[i];
         int host;
-        if (move->seq != (int)i + 1)
-            return err_set(err, ERR_INPUT, "move %d: is number %zu", move->seq, i + 1);
+        if (move->seq < 1 || (i && move->seq <= plan->moves[i - 1].seq))
+            return err_set(err, ERR_INPUT, "move %d: seqs must ascend from 1", move->seq);
         if (move_shape(walk, plan->granularity, move, err) < 0 ||
             move_allowed(walk, move, move_stateful, err) < 0)
             return -1;

@@ -340,7 +340,7 @@ static int read_cycle(struct plan *plan, const struct jval *v, struct err *err)
     for (size_t i = 0; i < n; i++) {
         struct jval at = jval_at(v, i);
         int64_t seq;
-        if (jval_int(&at, 1, (int64_t)plan->n_moves, &seq, err) < 0)
+        if (jval_int(&at, 1, MODEL_MAX_INSTANCES, &seq, err) < 0)
             return -1;
         (*cycle)[i] = (int)seq;
     }

@@ -2,7 +2,6 @@
  * as a whole, each move by itself, the limits, room, then worth, until nothing changes. */
 #include "model/manager/calm.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,13 +98,6 @@ struct plan *calm_subset(const struct plan *plan, const struct model *model,
         if (keep(ctx, &plan->moves[i]))
             move_copy(ARRAY_PUSH(out->moves, out->n_moves), &plan->moves[i]);
     copy_cycles(out, plan);
-    struct err err = ERR_INIT;
-    AUTO(model) struct model *after = model_copy(model);
-    int rc = plan_apply(out, after, SIZE_MAX, &err);
-    assert(rc == 0); /* a subset of a checked plan: sources are where the model has them */
-    (void)rc;
-    out->placement = model_placement(after);
-    out->n_placement = after->n_instances;
     plan_measure(out, model, rows, n_rows);
     return out;
 }
@@ -174,7 +166,9 @@ static void filter_limits(struct work *w)
         const struct move *move = &w->plan->moves[i];
         if (!stays(w, i))
             continue;
-        if (w->app->max_moves >= 0 && moves + 1 > w->app->max_moves) {
+        /* whole services count by their replicas (contract.md 3) */
+        int64_t size = move->instance >= 0 ? 1 : move->restarts;
+        if (w->app->max_moves >= 0 && moves + size > w->app->max_moves) {
             snprintf(text, sizeof text, "limit of %lld moves per cycle",
                      (long long)w->app->max_moves);
             leave_out(w, i, text);
@@ -184,7 +178,7 @@ static void filter_limits(struct work *w)
                      (long long)w->app->max_restarts);
             leave_out(w, i, text);
         } else {
-            moves++;
+            moves += size;
             restarts += move->restarts;
         }
     }
@@ -217,69 +211,37 @@ static bool in_cycle(const struct work *w, int seq)
     return false;
 }
 
-/* One instance move against what the moves before it left: room on the target and its rules. */
-static void fit_instances(struct work *w)
+/* Each move against what those before it left: the moves that relied on room that one left out
+ * would have made have to stay too. */
+static void fit_in_order(struct work *w)
 {
-    const struct model *m = w->model;
-    struct load *loads = model_host_loads(m);
-    int *counts = mem_array(m->n_hosts * m->n_services + 1, sizeof *counts);
-    for (size_t i = 0; i < m->n_instances; i++)
-        if (m->instances[i].host >= 0)
-            counts[(size_t)m->instances[i].host * m->n_services +
-                   (size_t)m->instances[i].service]++;
+    AUTO(plan_walk) struct plan_walk *walk = plan_walk_new(w->model);
     char text[300];
     for (size_t i = 0; i < w->plan->n_moves; i++) {
         const struct move *move = &w->plan->moves[i];
+        int host = -1;
         if (!stays(w, i))
             continue;
-        struct load need = instance_load(&m->instances[move->instance]);
-        struct load offer = host_offer(&m->hosts[move->target]);
-        size_t service = (size_t)move->service;
-        int *from = move->source < 0 ? NULL
-                                     : &counts[(size_t)move->source * m->n_services + service];
-        if (from)
-            (*from)--;
-        const char *why = NULL;
-        if (load_fits(&offer, &loads[move->target], &need, &why) || in_cycle(w, move->seq))
-            why = model_rule_problem(m, counts, move->service, move->target);
-        if (why) {
-            snprintf(text, sizeof text, "does not fit on %.200s without what is left out: %s",
-                     m->hosts[move->target].name, why);
-            leave_out(w, i, text);
-            if (from)
-                (*from)++;
+        const char *why =
+            in_cycle(w, move->seq) ? NULL : plan_walk_problem(walk, move, &host);
+        if (!why) {
+            plan_walk_apply(walk, move);
             continue;
         }
-        counts[(size_t)move->target * m->n_services + service]++;
-        load_add(&loads[move->target], &need);
-        if (move->source >= 0)
-            load_sub(&loads[move->source], &need);
-    }
-    free(loads);
-    free(counts);
-}
-
-/* Whole services: the last moves go until the check of plans agrees. */
-static void fit_services(struct work *w)
-{
-    for (size_t i = w->plan->n_moves; n_left(w) > 0;) {
-        struct err err = ERR_INIT;
-        AUTO(plan) struct plan *kept = kept_plan(w);
-        if (plan_check(kept, w->model, w->app->move_stateful, &err) == 0)
-            return;
-        while (i > 0 && !stays(w, i - 1))
-            i--;
-        leave_out(w, i - 1, err.text);
+        snprintf(text, sizeof text, "does not fit%s%.200s without what is left out: %s",
+                 host >= 0 ? " on " : "", host >= 0 ? w->model->hosts[host].name : "", why);
+        leave_out(w, i, text);
     }
 }
 
 /* `together` and `spread` are properties of the whole: the last moves go until they hold. */
 static void fit_rules(struct work *w)
 {
+    AUTO_FREE int *before = model_placement(w->model);
     for (size_t i = w->plan->n_moves; n_left(w) > 0;) {
         struct err err = ERR_INIT;
         AUTO(plan) struct plan *kept = kept_plan(w);
-        if (model_rules_hold(w->model, kept->placement, &err) == 0)
+        if (model_rules_kept(w->model, before, kept->placement, &err) == 0)
             return;
         while (i > 0 && !stays(w, i - 1))
             i--;
@@ -292,10 +254,7 @@ static void fit(struct work *w)
     if (n_left(w) == w->plan->n_moves)
         return; /* the plan was checked as it is */
     break_cycles(w);
-    if (w->plan->granularity == PER_INSTANCE)
-        fit_instances(w);
-    else
-        fit_services(w);
+    fit_in_order(w);
     break_cycles(w);
     fit_rules(w);
 }

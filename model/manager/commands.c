@@ -2,6 +2,8 @@
 #include "model/manager/cli.h"
 
 const struct cli_command *const cli_commands[] = {
+    &cmd_run,
+    &cmd_once,
     &cmd_check,
     &cmd_plan,
     &cmd_analyze,

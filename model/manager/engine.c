@@ -96,6 +96,7 @@ static void step(struct engine *engine, struct engine_cycle *c, enum cycle_state
     c->sent = false;
     c->step = 0;
     c->applying = false;
+    c->stop = STOP_NO;
     c->retry_ms = 0;
     set_reason(c, reason);
     if (to == CYCLE_SETTLING)
@@ -192,7 +193,7 @@ const char *engine_refuses(const struct engine *engine, const struct engine_even
     if (engine->stopping)
         return "remap is stopping";
     if (ev->type == EV_PAUSE || ev->type == EV_RESUME)
-        return ev->app && app < 0 ? "no such app" : NULL;
+        return app < 0 ? "no such app" : NULL;
     if (app < 0 || engine->apps[app].gone)
         return "no such app";
     const struct engine_app *a = &engine->apps[app];
@@ -208,7 +209,7 @@ const char *engine_refuses(const struct engine *engine, const struct engine_even
             return "the cycle cannot be undone in its state";
         return running((struct engine *)engine, app) ? "a cycle of this app is running" : NULL;
     }
-    if (engine->paused || a->paused)
+    if (a->paused)
         return "paused";
     if (a->waiting || engine->creating == app)
         return "a cycle of this app is waiting already";
@@ -271,34 +272,26 @@ static void stop_executing(struct engine_cycle *c, enum engine_stop why, const c
 
 static void on_pause(struct engine *engine, const struct engine_event *ev)
 {
-    bool on = ev->type == EV_PAUSE;
-    if (!ev->app) {
-        engine->paused = on;
-        engine->all_dirty = true;
+    int app = engine_app(engine, ev->app);
+    struct engine_app *a = &engine->apps[app];
+    a->paused = ev->type == EV_PAUSE;
+    a->dirty = true;
+    if (!a->paused)
+        return;
+    if (a->waiting) {
+        a->waiting = false;
+        rearm(engine, app);
     }
-    for (size_t i = 0; i < engine->n_apps; i++) {
-        struct engine_app *a = &engine->apps[i];
-        if (ev->app && strcmp(a->name, ev->app) != 0)
+    for (size_t i = 0; i < engine->n_cycles; i++) {
+        struct engine_cycle *c = &engine->cycles[i];
+        if (c->app != app)
             continue;
-        if (ev->app) {
-            a->paused = on;
-            a->dirty = true;
-        }
-        if (on && a->waiting) {
-            a->waiting = false;
-            rearm(engine, (int)i);
-        }
-        for (size_t j = 0; on && j < engine->n_cycles; j++) {
-            struct engine_cycle *c = &engine->cycles[j];
-            if (c->app != (int)i)
-                continue;
-            if (c->state == CYCLE_EXECUTING)
-                stop_executing(c, STOP_PAUSE, "paused while executing");
-            if (c->state == CYCLE_PROPOSED && c->applying) {
-                c->applying = c->sent = false;
-                if (engine->token == c->id)
-                    engine->token = 0;
-            }
+        if (c->state == CYCLE_EXECUTING)
+            stop_executing(c, STOP_PAUSE, "paused while executing");
+        if (c->state == CYCLE_PROPOSED && c->applying) {
+            c->applying = c->sent = false;
+            if (engine->token == c->id)
+                engine->token = 0;
         }
     }
 }
@@ -418,7 +411,7 @@ static void after_plan(struct engine *engine, struct engine_cycle *c,
     }
     const char *why = c->dry_run                  ? "dry run"
                       : a->config.mode == MODE_OBSERVE ? "observing only"
-                      : engine->paused || a->paused    ? "paused"
+                      : a->paused                      ? "paused"
                                                        : NULL;
     if (why) {
         snprintf(text, sizeof text, "%s: %lld moves not made", why, (long long)ev->value);
@@ -507,7 +500,10 @@ static void on_result(struct engine *engine, struct engine_cycle *c,
         after_verify(engine, c, ev);
         break;
     case CYCLE_UNDOING:
-        if (!wound_up(engine, c, ev))
+        if (c->stop == STOP_STORE && ev->verdict == VERDICT_STOPPED) {
+            c->stop = STOP_NO; /* asked again when the store works */
+            c->sent = false;
+        } else if (!wound_up(engine, c, ev))
             step(engine, c, ev->verdict == VERDICT_BAD ? CYCLE_FAILED : CYCLE_UNDONE, ev->reason);
         break;
     case CYCLE_SETTLING:
@@ -603,6 +599,8 @@ static void on_store_failed(struct engine *engine, const struct engine_event *ev
             step(engine, c, CYCLE_FAILED, text);
         else if (c->state == CYCLE_EXECUTING)
             stop_executing(c, STOP_STORE, text);
+        else if (c->state == CYCLE_UNDOING && c->sent)
+            c->stop = STOP_STORE;
     }
     if (engine->token && (!find(engine, engine->token) ||
                           !holds_token(find(engine, engine->token))))
@@ -646,7 +644,7 @@ static void check_timers(struct engine *engine)
         struct engine_app *a = &engine->apps[i];
         if (a->waiting || a->gone || a->due_ms < 0 || engine->now_ms < a->due_ms)
             continue;
-        if (engine->paused || a->paused)
+        if (a->paused)
             rearm(engine, (int)i);
         else if (!running(engine, (int)i))
             enqueue(engine, (int)i, "timer", false, -1);
@@ -744,8 +742,6 @@ void engine_update(struct engine *engine, const struct engine_event *ev)
         int app = engine_app(engine, ev->app);
         if (app >= 0)
             engine->apps[app].dirty = false;
-        else if (!ev->app)
-            engine->all_dirty = false;
         break;
     }
     case EV_STORE_FAILED:

@@ -90,8 +90,6 @@ struct engine_stage {
 
 struct engine {
     int64_t now_ms;
-    bool paused; /* everything */
-    bool all_dirty; /* that flag is to be saved */
     bool stopping;
     bool store_broken;
     int64_t store_retry_ms;
@@ -114,8 +112,8 @@ enum engine_event_type {
     EV_TRIGGER,      /* app, trigger, dry_run */
     EV_CREATED,      /* cycle: the answer to ACTION_CREATE */
     EV_DEPLOY,       /* app, interval_ms (-1: none given), reason */
-    EV_PAUSE,        /* app, or NULL for everything */
-    EV_RESUME,       /* the same */
+    EV_PAUSE,        /* app */
+    EV_RESUME,       /* app */
     EV_APPLY,        /* app, cycle; a proposed cycle goes on, of an ended one the plan is applied */
     EV_UNDO,         /* app, cycle; state, attempt, value = applied of an ended one */
     EV_STAGE_UP,     /* stage: its hello */
@@ -127,7 +125,7 @@ enum engine_event_type {
     EV_RESULT,       /* stage, cycle, attempt, verdict, reason, value = moves applied */
     EV_FAILURE,      /* stage, cycle, attempt, reason, flag = worth asking again */
     EV_SAVED,        /* cycle */
-    EV_APP_SAVED,    /* app, or NULL for the pause of everything */
+    EV_APP_SAVED,    /* app */
     EV_STORE_FAILED, /* reason */
     EV_SHUTDOWN      /* finish the current move */
 };
@@ -158,7 +156,7 @@ struct engine_event {
 
 enum engine_action_type {
     ACTION_SAVE,     /* cycle → EV_SAVED */
-    ACTION_SAVE_APP, /* app (-1: the pause of everything) → EV_APP_SAVED */
+    ACTION_SAVE_APP, /* app → EV_APP_SAVED */
     ACTION_KILL,     /* stage → EV_KILLED */
     ACTION_STOP,     /* stage → EV_STOP_SENT */
     ACTION_CREATE,   /* app → EV_CREATED */

@@ -52,12 +52,9 @@ static bool next_save(const struct engine *engine, struct engine_action *out)
             out->cycle = &engine->cycles[i];
             return true;
         }
-    out->type = ACTION_SAVE_APP;
-    out->app = -1;
-    if (engine->all_dirty)
-        return true;
     for (size_t i = 0; i < engine->n_apps; i++)
         if (engine->apps[i].dirty) {
+            out->type = ACTION_SAVE_APP;
             out->app = (int)i;
             return true;
         }
@@ -71,7 +68,7 @@ static bool next_stop(const struct engine *engine, struct engine_action *out)
     const struct engine_cycle *c = engine_cycle(engine, stage->cycle);
     if (!stage->up || !stage->cycle || stage->stop_sent)
         return false;
-    if (!engine->stopping && !(c && c->state == CYCLE_EXECUTING && c->stop))
+    if (!engine->stopping && !(c && c->stop && c->sent))
         return false;
     out->type = ACTION_STOP;
     out->stage = PARTY_EXECUTOR;

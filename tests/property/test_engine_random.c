@@ -119,7 +119,7 @@ static bool act(struct world *w)
         else
             event(w, (struct engine_event){
                          .type = EV_APP_SAVED,
-                         .app = a.app < 0 ? NULL : w->engine.apps[a.app].name});
+                         .app = w->engine.apps[a.app].name});
         break;
     case ACTION_KILL:
         if (a.stage == PARTY_EXECUTOR)
@@ -180,11 +180,9 @@ static void random_event(struct world *w)
         break;
     case 2:
         ev.type = roll(w, 2) ? EV_PAUSE : EV_RESUME;
-        ev.app = roll(w, 8) ? app : NULL;
         break;
     case 3:
         ev.type = EV_RESUME;
-        ev.app = roll(w, 2) ? app : NULL;
         break;
     case 4:
         ev.type = EV_APPLY;

@@ -38,7 +38,7 @@ static void act(struct rig *rig)
         case ACTION_SAVE_APP:
             event(rig, (struct engine_event){
                            .type = EV_APP_SAVED,
-                           .app = a.app < 0 ? NULL : rig->engine.apps[a.app].name});
+                           .app = rig->engine.apps[a.app].name});
             break;
         case ACTION_KILL:
             rig->kills++;
