@@ -22,8 +22,8 @@ int offline_model(const struct cli *cli, struct offline_model *out, struct err *
         return err_set(err, ERR_USAGE, "--model FILE is missing (- reads standard input)");
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     if (file_read(path, json_limits_document.max_bytes, &out->text, err)) {
-        if (err->kind == ERR_NOT_FOUND)
-            err->kind = ERR_INPUT;
+        if (err->kind == ERR_NOT_FOUND || err->kind == ERR_IO)
+            err->kind = ERR_INPUT; /* a document that cannot be read: exit 2 */
         return -1;
     }
     out->model = model_decode(out->text.data, out->text.size, err);
@@ -208,7 +208,7 @@ static int import_run(struct cli *cli, struct err *err)
 static const struct cli_option import_options[] = {
     {0, "traces", "FILE", "Zipkin v2, Jaeger or OTLP JSON; of any size", true},
     {0, "cluster", "FILE",
-     "kubectl get nodes,pods,deployments,replicasets,statefulsets,daemonsets -A -o json", false},
+     "what `kubectl get nodes,pods,… -A -o json` said (above)", false},
     {0, "resources", "FILE", "samples of CPU and memory of the cluster's pods", false},
     {0, "app", "NAME", "the app that the services belong to", false},
     {0, "alias", "FOREIGN=SERVICE", "a name that the traces use for one of the services", true},
@@ -220,7 +220,8 @@ const struct cli_command cmd_import = {
     .name = "import",
     .summary = "a model document from recorded traces and cluster listings",
     .about = "The document goes to stdout; what could not be mapped is said on stderr and counted "
-             "in\nthe document's `traffic`.",
+             "in\nthe document's `traffic`. The cluster's listing is that of\n  kubectl get "
+             "nodes,pods,deployments,replicasets,statefulsets,daemonsets -A -o json",
     .examples = "remap import --traces spans-*.json > model.json\n"
                 "remap import --traces spans.json --cluster cluster.json --resources top.json\n",
     .options = import_options,

@@ -45,21 +45,18 @@ static int options_read(const struct cli *cli, struct plan_options *out, struct 
 }
 
 /* The plan document, and the exit code that the planner chose for it. */
-static int plan_make(const struct cli *cli, const struct offline_model *model, struct buf *result,
+static int plan_make(const struct cli *cli, const struct plan_options *plan_options,
+                     double weight, const struct offline_model *model, struct buf *result,
                      int *exit_code, struct err *err)
 {
     AUTO_BUF struct buf analysis = BUF_INIT, options = BUF_INIT, request = BUF_INIT;
-    struct plan_options plan_options;
-    double weight = 0.5;
-    if (options_read(cli, &plan_options, err) || cli_opt_real(cli, "weight", 0, 1, &weight, err))
-        return -1;
     if (model->model->has_messages) {
         if (offline_analyze(model, weight, &analysis, err))
             return -1;
     } else if (cli_opt(cli, "weight")) {
         return err_set(err, ERR_USAGE, "--weight has no use here: the document has no messages");
     }
-    request_plan_options(&plan_options, &options);
+    request_plan_options(plan_options, &options);
     request_plan(options.data, model->text.data, model->text.size, analysis.data, analysis.size,
                  &request);
     return stage_filter_run(PARTY_PLANNER, MSG_PLAN, request.data, request.size,
@@ -70,8 +67,12 @@ static int plan_run(struct cli *cli, struct err *err)
 {
     __attribute__((cleanup(offline_model_wipe))) struct offline_model model = {0};
     AUTO_BUF struct buf result = BUF_INIT, text = BUF_INIT;
+    struct plan_options options;
+    double weight = 0.5;
     int exit_code = 0;
-    if (offline_model(cli, &model, err) || plan_make(cli, &model, &result, &exit_code, err))
+    if (options_read(cli, &options, err) || cli_opt_real(cli, "weight", 0, 1, &weight, err) ||
+        offline_model(cli, &model, err) ||
+        plan_make(cli, &options, weight, &model, &result, &exit_code, err))
         return -1;
     AUTO_JSON json_t *tree = json_parse(result.data, result.size, &json_limits_document, err);
     if (!tree)

@@ -217,7 +217,7 @@ static int filter_end(struct filter *filter, int *exit_code, struct err *err)
         result->data[--result->size] = '\0';
     }
     int code = WEXITSTATUS(status);
-    if (code == 0 || ((code == 3 || code == 4) && result->size > 0)) {
+    if (code == 0 || (code != 2 && code <= 4 && result->size > 0)) {
         *exit_code = code;
         return 0;
     }
