@@ -11,7 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define TOKEN_MAX_BYTES 65536 /* bound tokens are 1 to 2 KiB; certificates in them stay below 64 */
+#define TOKEN_MAX_BYTES 65536 /* bound tokens are 1 to 2 KiB; certificates in them stay below 64   \
+                               */
 #define EXCERPT_BYTES 160     /* of an error body: one line of struct err with room for the URL */
 
 typedef int (*sink_fn)(void *ctx, const char *data, size_t size, struct err *err);
@@ -313,8 +314,12 @@ static int attempt(struct http *http, const struct request *req, struct http_ans
                    bool *sink_used, struct err *err)
 {
     AUTO_FREE char *url = mem_printf("%s%s", http->base, req->path);
-    struct transfer t = {.answer = answer, .max_bytes = http->max_bytes, .sink = req->sink,
-                         .sink_ctx = req->sink_ctx, .err = err, .curl = http->curl};
+    struct transfer t = {.answer = answer,
+                         .max_bytes = http->max_bytes,
+                         .sink = req->sink,
+                         .sink_ctx = req->sink_ctx,
+                         .err = err,
+                         .curl = http->curl};
     buf_clear(&answer->body);
     answer->status = 0;
     answer->retry_after_ms = -1;
@@ -387,7 +392,7 @@ int http_send(struct http *http, const char *method, const char *path, const cha
               const void *body, size_t size, struct http_answer *out, struct err *err)
 {
     assert(strcmp(method, "GET") != 0);
-    struct request req = {.method = method, .path = path, .content_type = content_type,
-                          .body = body, .size = size};
+    struct request req = {
+        .method = method, .path = path, .content_type = content_type, .body = body, .size = size};
     return request(http, &req, out, err);
 }

@@ -24,19 +24,19 @@
 #include "model/base/err.h"
 #include "model/base/mem.h"
 
-struct http_options { /* all borrowed during http_new() only; 0 and NULL mean the default */
-    const char *base_url;       /* "http://host:port/prefix"; default "http://localhost" */
-    const char *unix_socket;    /* path; the host of the URL is then only a name */
-    const char *const *headers; /* "Name: value", ended by NULL */
-    const char *token_file;     /* bearer token, read again at each request */
+struct http_options {        /* all borrowed during http_new() only; 0 and NULL mean the default */
+    const char *base_url;    /* "http://host:port/prefix"; default "http://localhost" */
+    const char *unix_socket; /* path; the host of the URL is then only a name */
+    const char *const *headers;  /* "Name: value", ended by NULL */
+    const char *token_file;      /* bearer token, read again at each request */
     const char *user, *password; /* basic authentication */
-    const char *ca_file;        /* trust only this */
-    int64_t connect_timeout_ms; /* 2 s */
-    int64_t total_timeout_ms;   /* one attempt, answer included; 10 s */
-    size_t max_bytes;           /* of an answer, decoded; 64 MiB */
-    int attempts;               /* of a GET in all; 4 */
-    int64_t backoff_ms;         /* first pause, doubled each time; 100 ms */
-    int64_t backoff_max_ms;     /* no pause is longer, whatever Retry-After says; 5 s */
+    const char *ca_file;         /* trust only this */
+    int64_t connect_timeout_ms;  /* 2 s */
+    int64_t total_timeout_ms;    /* one attempt, answer included; 10 s */
+    size_t max_bytes;            /* of an answer, decoded; 64 MiB */
+    int attempts;                /* of a GET in all; 4 */
+    int64_t backoff_ms;          /* first pause, doubled each time; 100 ms */
+    int64_t backoff_max_ms;      /* no pause is longer, whatever Retry-After says; 5 s */
 };
 
 struct http_answer {
@@ -45,7 +45,10 @@ struct http_answer {
     int64_t retry_after_ms; /* -1: not given */
     int attempts;
 };
-#define HTTP_ANSWER_INIT {0, BUF_INIT, -1, 0}
+#define HTTP_ANSWER_INIT                                                                           \
+    {                                                                                              \
+        0, BUF_INIT, -1, 0                                                                         \
+    }
 void http_answer_wipe(struct http_answer *answer);
 #define AUTO_HTTP_ANSWER __attribute__((cleanup(http_answer_wipe)))
 

@@ -46,9 +46,8 @@ void simulated_close(void *ctx)
 
 static json_t *parse(const struct http_answer *answer, const char *path, struct err *err)
 {
-    json_t *tree =
-        json_parse(answer->body.data ? answer->body.data : "", answer->body.size,
-                   &json_limits_document, err);
+    json_t *tree = json_parse(answer->body.data ? answer->body.data : "", answer->body.size,
+                              &json_limits_document, err);
     if (!tree)
         err_prefix(err, "answer to %.*s", (int)strcspn(path, "?"), path);
     return tree;
@@ -76,8 +75,7 @@ json_t *simulated_get(struct http *http, const char *path, struct err *err)
     return NULL;
 }
 
-json_t *simulated_post(struct http *http, const char *path, const struct buf *body,
-                       struct err *err)
+json_t *simulated_post(struct http *http, const char *path, const struct buf *body, struct err *err)
 {
     AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
     if (!http_send(http, "POST", path, "application/json", body->data, body->size, &answer, err))

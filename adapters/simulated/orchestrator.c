@@ -50,16 +50,15 @@ static enum settle_state state_of(const char *name)
     return SETTLE_WAITING; /* "waiting"; "unknown": no object bears the mark (yet) */
 }
 
-static int settled(void *ctx, const struct placement *p, struct settle_report *out,
-                   struct err *err)
+static int settled(void *ctx, const struct placement *p, struct settle_report *out, struct err *err)
 {
-    AUTO_FREE char *path = mem_printf("/v1/settled?cycle=%lld&seq=%lld", (long long)p->cycle,
-                                      (long long)p->seq);
+    AUTO_FREE char *path =
+        mem_printf("/v1/settled?cycle=%lld&seq=%lld", (long long)p->cycle, (long long)p->seq);
     AUTO_JSON json_t *answer = simulated_get(ctx, path, err);
     if (!answer)
         return -1;
-    const char *state = simulated_text(answer, "state"), *now = simulated_text(answer,
-                                                                               "instance_now");
+    const char *state = simulated_text(answer, "state"),
+               *now = simulated_text(answer, "instance_now");
     const char *detail = simulated_text(answer, "detail");
     if (!state)
         return err_set(err, ERR_INPUT, "remap-simulated answered a move without a state");
@@ -105,7 +104,8 @@ static int release(void *ctx, const struct app_scope *app, const char *service, 
     json_t *row;
     if (!tree)
         return -1;
-    json_array_foreach(json_object_get(tree, "services"), i, row) {
+    json_array_foreach(json_object_get(tree, "services"), i, row)
+    {
         const char *name = simulated_text(row, "name"), *space = simulated_text(row, "namespace");
         if (name && space && simulated_in_scope(app, name, space) &&
             release_one(ctx, name, dry_run, restarts, err))

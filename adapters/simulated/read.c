@@ -115,24 +115,19 @@ static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspec
     json_t *row;
     if (!tree)
         return -1;
-    json_array_foreach(json_object_get(tree, "hosts"), i, row)
-        if (add_host(model, row, err))
-            return -1;
-    json_array_foreach(json_object_get(tree, "services"), i, row)
-        if (add_service(model, app, row, err))
-            return -1;
-    json_array_foreach(json_object_get(tree, "replicas"), i, row)
-        if (add_replica(model, app, row, err))
-            return -1;
-    json_array_foreach(json_object_get(tree, "latencies"), i, row)
-        add_latency(model, row);
+    json_array_foreach(json_object_get(tree, "hosts"), i,
+                       row) if (add_host(model, row, err)) return -1;
+    json_array_foreach(json_object_get(tree, "services"), i,
+                       row) if (add_service(model, app, row, err)) return -1;
+    json_array_foreach(json_object_get(tree, "replicas"), i,
+                       row) if (add_replica(model, app, row, err)) return -1;
+    json_array_foreach(json_object_get(tree, "latencies"), i, row) add_latency(model, row);
     model->taken_ms = simulated_int(tree, "now_ms", clock_wall_ms());
     return 0;
 }
 
 /* What `remap check` shows; the same for all three inspections. */
-static int check(void *ctx, const struct app_scope *app, struct source_report *out,
-                 struct err *err)
+static int check(void *ctx, const struct app_scope *app, struct source_report *out, struct err *err)
 {
     AUTO_JSON json_t *tree = simulated_get(ctx, "/v1/cluster", err);
     size_t i, services = 0, replicas = 0;
@@ -140,11 +135,13 @@ static int check(void *ctx, const struct app_scope *app, struct source_report *o
     *out = (struct source_report){.newest_ms = -1};
     if (!tree)
         return -1;
-    json_array_foreach(json_object_get(tree, "services"), i, row) {
+    json_array_foreach(json_object_get(tree, "services"), i, row)
+    {
         const char *name = simulated_text(row, "name"), *space = simulated_text(row, "namespace");
         services += name && space && simulated_in_scope(app, name, space);
     }
-    json_array_foreach(json_object_get(tree, "replicas"), i, row) {
+    json_array_foreach(json_object_get(tree, "replicas"), i, row)
+    {
         const char *name = simulated_text(row, "service"),
                    *space = simulated_text(row, "namespace");
         replicas += name && space && simulated_in_scope(app, name, space);
@@ -162,8 +159,8 @@ static int check(void *ctx, const struct app_scope *app, struct source_report *o
 
 static json_t *get_window(void *ctx, const char *path, const struct window *w, struct err *err)
 {
-    AUTO_FREE char *query = mem_printf("%s?from_ms=%lld&to_ms=%lld", path, (long long)w->from_ms,
-                                       (long long)w->to_ms);
+    AUTO_FREE char *query =
+        mem_printf("%s?from_ms=%lld&to_ms=%lld", path, (long long)w->from_ms, (long long)w->to_ms);
     return simulated_get(ctx, query, err);
 }
 
@@ -177,7 +174,8 @@ static int metrics_measure(void *ctx, const struct app_scope *app, const struct 
     json_t *row;
     if (!tree)
         return -1;
-    json_array_foreach(json_object_get(tree, "hosts"), i, row) {
+    json_array_foreach(json_object_get(tree, "hosts"), i, row)
+    {
         const char *name = simulated_text(row, "name");
         int host = name ? model_host(model, name) : -1;
         if (host < 0)
@@ -185,7 +183,8 @@ static int metrics_measure(void *ctx, const struct app_scope *app, const struct 
         model->hosts[host].cpu_used_millis = simulated_int(row, "cpu_used_millis", 0);
         model->hosts[host].mem_used_bytes = simulated_int(row, "mem_used_bytes", 0);
     }
-    json_array_foreach(json_object_get(tree, "replicas"), i, row) {
+    json_array_foreach(json_object_get(tree, "replicas"), i, row)
+    {
         const char *name = simulated_text(row, "name"), *service = simulated_text(row, "service"),
                    *space = simulated_text(row, "namespace"), *on = simulated_text(row, "host");
         if (!name || !service || !space)
@@ -257,16 +256,15 @@ static int add_message(struct model *model, const json_t *row, struct err *err)
         add_unmapped(model, a < 0 ? src : dst, count, bytes);
         return 0;
     }
-    enum level level = src_level == LEVEL_INSTANCE && dst_level == LEVEL_INSTANCE ? LEVEL_INSTANCE
-                                                                                  : LEVEL_SERVICE;
+    enum level level =
+        src_level == LEVEL_INSTANCE && dst_level == LEVEL_INSTANCE ? LEVEL_INSTANCE : LEVEL_SERVICE;
     if (level == LEVEL_SERVICE) {
         a = model_service(model, src);
         b = model_service(model, dst);
     }
     const json_t *mean = json_object_get(row, "mean_ms");
-    *ARRAY_PUSH(model->messages, model->n_messages) =
-        (struct message){level, a, b, count, bytes,
-                         json_is_number(mean) ? json_number_value(mean) : -1};
+    *ARRAY_PUSH(model->messages, model->n_messages) = (struct message){
+        level, a, b, count, bytes, json_is_number(mean) ? json_number_value(mean) : -1};
     return 0;
 }
 
@@ -282,9 +280,8 @@ static int messages_trace(void *ctx, const struct app_scope *app, const struct w
         return -1;
     model->has_messages = true;
     model->traffic.given = true;
-    json_array_foreach(json_object_get(tree, "messages"), i, row)
-        if (add_message(model, row, err))
-            return -1;
+    json_array_foreach(json_object_get(tree, "messages"), i,
+                       row) if (add_message(model, row, err)) return -1;
     if (model->traffic.unmapped_count)
         inspection_note(in, "unmapped", model->traffic.unmapped_count,
                         "calls between this app and others");

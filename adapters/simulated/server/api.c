@@ -169,20 +169,13 @@ struct route {
 };
 
 static const struct route routes[] = {
-    {"GET", "/healthz", api_health, true},
-    {"GET", "/v1/cluster", api_cluster, false},
-    {"GET", "/v1/metrics", api_metrics, false},
-    {"GET", "/v1/messages", api_messages, false},
-    {"GET", "/v1/response", api_response, true},
-    {"GET", "/v1/settled", api_settled, false},
-    {"GET", "/v1/state", api_state, true},
-    {"GET", "/v1/journal", api_journal, true},
-    {"GET", "/v1/faults", api_faults, true},
-    {"POST", "/v1/place", do_place, false},
-    {"POST", "/v1/undo", do_undo, false},
-    {"POST", "/v1/release", do_release, false},
-    {"POST", "/v1/faults", do_fault, true},
-    {"POST", "/v1/faults/clear", do_clear, true},
+    {"GET", "/healthz", api_health, true},       {"GET", "/v1/cluster", api_cluster, false},
+    {"GET", "/v1/metrics", api_metrics, false},  {"GET", "/v1/messages", api_messages, false},
+    {"GET", "/v1/response", api_response, true}, {"GET", "/v1/settled", api_settled, false},
+    {"GET", "/v1/state", api_state, true},       {"GET", "/v1/journal", api_journal, true},
+    {"GET", "/v1/faults", api_faults, true},     {"POST", "/v1/place", do_place, false},
+    {"POST", "/v1/undo", do_undo, false},        {"POST", "/v1/release", do_release, false},
+    {"POST", "/v1/faults", do_fault, true},      {"POST", "/v1/faults/clear", do_clear, true},
 };
 
 static const struct route *route_find(const struct api_request *req, bool *path_known)

@@ -1,6 +1,6 @@
 /* api.h - the HTTP interface of remap-simulated as a function from request to answer, apart from
- * sockets (server.h), so that tests and fuzzers call it directly. Times in queries and answers named
- * `…_ms` are wall time, `sim_ms` is the cluster's own clock.
+ * sockets (server.h), so that tests and fuzzers call it directly. Times in queries and answers
+ * named `…_ms` are wall time, `sim_ms` is the cluster's own clock.
  *
  *   GET  /healthz
  *   GET  /v1/cluster                    hosts, services, replicas, latencies

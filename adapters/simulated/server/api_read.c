@@ -137,11 +137,11 @@ static void put_replicas(struct buf *out, const struct cluster *c)
         put_bool(out, "being_replaced", replaced[c->live[i]]);
         put_int(out, "cpu_request_millis", v->cpu_request_millis);
         put_int(out, "mem_request_bytes", v->mem_request_bytes);
-        put_int(out, "start_ms", r->ready_ms < 0 ? -1
-                                 : (int64_t)((double)v->start_up_ms / cluster_speed(c)));
+        put_int(out, "start_ms",
+                r->ready_ms < 0 ? -1 : (int64_t)((double)v->start_up_ms / cluster_speed(c)));
         if (r->mark.cycle >= 0) {
-            AUTO_FREE char *mark = mem_printf("%lld/%lld", (long long)r->mark.cycle,
-                                              (long long)r->mark.seq);
+            AUTO_FREE char *mark =
+                mem_printf("%lld/%lld", (long long)r->mark.cycle, (long long)r->mark.seq);
             put_text(out, "mark", mark);
         }
         buf_puts(out, "}");

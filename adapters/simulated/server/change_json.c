@@ -5,10 +5,10 @@
 #include "model/model.h"
 
 static const char *const kind_names[CHANGE_KINDS + 1] = {
-    [CHANGE_CLOCK] = "clock",     [CHANGE_START] = "start", [CHANGE_BIND] = "bind",
-    [CHANGE_READY] = "ready",     [CHANGE_END] = "end",     [CHANGE_HOST] = "host",
+    [CHANGE_CLOCK] = "clock",     [CHANGE_START] = "start",   [CHANGE_BIND] = "bind",
+    [CHANGE_READY] = "ready",     [CHANGE_END] = "end",       [CHANGE_HOST] = "host",
     [CHANGE_SCALE] = "scale",     [CHANGE_DEPLOY] = "deploy", [CHANGE_LOAD] = "load",
-    [CHANGE_FAULT] = "fault",     [CHANGE_USED] = "used",   [CHANGE_CLEAR] = "clear",
+    [CHANGE_FAULT] = "fault",     [CHANGE_USED] = "used",     [CHANGE_CLEAR] = "clear",
     [CHANGE_RELEASE] = "release", [CHANGE_KINDS] = NULL};
 
 static void put_key(struct buf *out, const char *key)
@@ -76,8 +76,7 @@ void fault_encode(const struct scenario *s, const struct fault *f, struct buf *o
 static void put_replica(struct buf *out, const struct cluster *c, const struct change *ch)
 {
     if (ch->kind == CHANGE_START) {
-        AUTO_FREE char *name =
-            ch->name ? mem_strdup(ch->name) : cluster_next_name(c, ch->service);
+        AUTO_FREE char *name = ch->name ? mem_strdup(ch->name) : cluster_next_name(c, ch->service);
         put_int(out, "id", (int64_t)c->n_replicas);
         put_text(out, "replica", name);
     } else if (ch->replica >= 0) {
@@ -172,9 +171,9 @@ static int get_real(const struct jval *object, const char *key, double max, doub
 int fault_decode(const struct scenario *s, const struct jval *value, struct fault *out,
                  struct err *err)
 {
-    static const char *const keys[] = {"kind",  "service", "host",   "at_ms",    "for_ms",
-                                       "times", "delay_ms", "status", "replicas", "factor",
-                                       "writes_only", "done", NULL};
+    static const char *const keys[] = {"kind",        "service",  "host",   "at_ms",    "for_ms",
+                                       "times",       "delay_ms", "status", "replicas", "factor",
+                                       "writes_only", "done",     NULL};
     const int64_t span = INT64_C(315360000000); /* ten years, as duration_parse() */
     int kind = 0;
     if (jval_object(value, keys, err))
@@ -213,10 +212,10 @@ static int get_index(const struct jval *object, const char *key, int *out, struc
 int change_decode(const struct cluster *c, const struct jval *line, struct change *out,
                   struct err *err)
 {
-    static const char *const keys[] = {"t",    "do",     "id",       "replica",  "service", "host",
-                                       "target", "replaces", "due",  "cycle",    "seq",     "up",
-                                       "vanishes", "value", "factor", "wall",    "speed",   "fault",
-                                       "why",  "uses",   NULL};
+    static const char *const keys[] = {
+        "t",        "do",   "id",    "replica", "service", "host",     "target",
+        "replaces", "due",  "cycle", "seq",     "up",      "vanishes", "value",
+        "factor",   "wall", "speed", "fault",   "why",     "uses",     NULL};
     int kind = 0;
     if (jval_object(line, keys, err))
         return -1;
@@ -230,8 +229,7 @@ int change_decode(const struct cluster *c, const struct jval *line, struct chang
         get_service(c->scenario, line, &ch.service, err) ||
         get_host(c->scenario, line, "host", &ch.host, err) ||
         get_host(c->scenario, line, "target", &ch.target, err) ||
-        get_index(line, "replaces", &ch.replaces, err) ||
-        get_index(line, "uses", &ch.uses, err) ||
+        get_index(line, "replaces", &ch.replaces, err) || get_index(line, "uses", &ch.uses, err) ||
         jval_opt_int(line, "due", 0, MODEL_MAX_NUMBER, &ch.due_ms, err) ||
         jval_opt_int(line, "cycle", 0, MODEL_MAX_NUMBER, &ch.mark.cycle, err) ||
         jval_opt_int(line, "seq", 0, MODEL_MAX_NUMBER, &ch.mark.seq, err) ||

@@ -41,9 +41,17 @@ void cluster_free(struct cluster *c)
 
 struct change change_new(enum change_kind kind, int64_t at_ms)
 {
-    return (struct change){.kind = kind, .at_ms = at_ms, .replica = -1, .service = -1, .host = -1,
-                           .replaces = -1, .target = -1, .uses = -1, .due_ms = -1,
-                           .mark = MARK_NONE, .why = ""};
+    return (struct change){.kind = kind,
+                           .at_ms = at_ms,
+                           .replica = -1,
+                           .service = -1,
+                           .host = -1,
+                           .replaces = -1,
+                           .target = -1,
+                           .uses = -1,
+                           .due_ms = -1,
+                           .mark = MARK_NONE,
+                           .why = ""};
 }
 
 /* --- looking --- */
@@ -165,8 +173,8 @@ int64_t cluster_sim_ms(const struct cluster *c, int64_t wall_ms)
     size_t i = c->n_clock - 1;
     while (i > 0 && c->clock[i].wall_ms > wall_ms)
         i--;
-    double sim = (double)c->clock[i].sim_ms +
-                 (double)(wall_ms - c->clock[i].wall_ms) * c->clock[i].speed;
+    double sim =
+        (double)c->clock[i].sim_ms + (double)(wall_ms - c->clock[i].wall_ms) * c->clock[i].speed;
     return sim > 0 ? (int64_t)sim : 0;
 }
 
@@ -177,8 +185,8 @@ int64_t cluster_wall_ms(const struct cluster *c, int64_t sim_ms)
     size_t i = c->n_clock - 1;
     while (i > 0 && c->clock[i].sim_ms > sim_ms)
         i--;
-    return c->clock[i].wall_ms + (int64_t)((double)(sim_ms - c->clock[i].sim_ms) /
-                                           c->clock[i].speed);
+    return c->clock[i].wall_ms +
+           (int64_t)((double)(sim_ms - c->clock[i].sim_ms) / c->clock[i].speed);
 }
 
 /* --- changing --- */
@@ -225,7 +233,7 @@ static bool is_live(const struct cluster *c, int replica)
            c->replicas[replica].state != REPLICA_ENDED;
 }
 
-static void note_placed(struct cluster *c, const struct change *ch, int asked, int source, int now)
+static void note_placed(struct cluster *c, const struct change *ch, int now)
 {
     struct placed *p = placed_find(c, ch->mark);
     if (p) { /* the undo of this mark */
@@ -234,8 +242,12 @@ static void note_placed(struct cluster *c, const struct change *ch, int asked, i
         return;
     }
     p = ARRAY_PUSH(c->placed, c->n_placed);
-    *p = (struct placed){ch->mark, asked, now, source, ch->target >= 0 ? ch->target : ch->host,
-                         false, -1};
+    *p = (struct placed){.mark = ch->mark,
+                         .asked = ch->replaces,
+                         .now = now,
+                         .source = c->replicas[ch->replaces].host,
+                         .target = ch->target >= 0 ? ch->target : ch->host,
+                         .back = -1};
 }
 
 /* Keeps short_since_ms right after the number of replicas or the wish changed. */
@@ -254,8 +266,10 @@ static int apply_start(struct cluster *c, const struct change *ch, struct err *e
         return out_of_step(err, "start of no service");
     if (ch->replica >= 0 && (size_t)ch->replica != c->n_replicas)
         return out_of_step(err, "the number of a started replica");
-    if (ch->replaces >= 0 && !is_live(c, ch->replaces))
-        return out_of_step(err, "start in place of a replica that ended");
+    if (ch->replaces >= 0 && (!is_live(c, ch->replaces) || c->replicas[ch->replaces].host < 0))
+        return out_of_step(err, "start in place of a replica that is not there");
+    if (ch->mark.cycle >= 0 && (ch->replaces < 0 || ch->host < 0))
+        return out_of_step(err, "a mark on a start that replaces nothing");
     if (c->n_replicas >= CLUSTER_MAX_REPLICAS)
         return err_set(err, ERR_REFUSED, "the journal holds %d replicas; start a new one",
                        CLUSTER_MAX_REPLICAS);
@@ -263,15 +277,21 @@ static int apply_start(struct cluster *c, const struct change *ch, struct err *e
     char *name = ch->name ? mem_strdup(ch->name) : cluster_next_name(c, ch->service);
     int id = (int)c->n_replicas;
     struct replica *r = ARRAY_PUSH(c->replicas, c->n_replicas);
-    *r = (struct replica){.name = name, .service = ch->service, .host = ch->host,
+    *r = (struct replica){.name = name,
+                          .service = ch->service,
+                          .host = ch->host,
                           .state = ch->host < 0 ? REPLICA_PENDING : REPLICA_STARTING,
-                          .created_ms = ch->at_ms, .due_ms = ch->due_ms, .ready_ms = -1,
-                          .ended_ms = -1, .replaces = ch->replaces, .revision = revision,
-                          .vanishes = ch->vanishes, .mark = ch->mark};
+                          .created_ms = ch->at_ms,
+                          .due_ms = ch->due_ms,
+                          .ready_ms = -1,
+                          .ended_ms = -1,
+                          .replaces = ch->replaces,
+                          .revision = revision,
+                          .vanishes = ch->vanishes,
+                          .mark = ch->mark};
     *ARRAY_PUSH(c->live, c->n_live) = id;
     if (ch->mark.cycle >= 0)
-        note_placed(c, ch, ch->replaces,
-                    ch->replaces >= 0 ? c->replicas[ch->replaces].host : -1, id);
+        note_placed(c, ch, id);
     note_short(c, ch->service, ch->at_ms);
     return 0;
 }
@@ -285,10 +305,6 @@ static int apply_bind(struct cluster *c, const struct change *ch, struct err *er
     r->host = ch->host;
     r->state = REPLICA_STARTING;
     r->due_ms = ch->due_ms;
-    if (ch->mark.cycle >= 0) {
-        r->mark = ch->mark;
-        note_placed(c, ch, ch->replica, -1, ch->replica);
-    }
     return 0;
 }
 
@@ -317,6 +333,8 @@ static int apply_service(struct cluster *c, const struct change *ch, struct err 
     if (!all && (ch->service < 0 || (size_t)ch->service >= c->scenario->n_services))
         return out_of_step(err, "no such service");
     if (ch->kind == CHANGE_SCALE) {
+        if (ch->value > SCENARIO_MAX_REPLICAS)
+            return out_of_step(err, "too many replicas");
         c->services[ch->service].wanted = ch->value;
         /* A scale-out is served at once, unlike a death, which must be noticed first. */
         c->services[ch->service].short_since_ms = -1;
@@ -324,8 +342,7 @@ static int apply_service(struct cluster *c, const struct change *ch, struct err 
     } else if (ch->kind == CHANGE_DEPLOY) {
         c->services[ch->service].revision++;
     } else if (ch->kind == CHANGE_LOAD) {
-        *ARRAY_PUSH(c->loads, c->n_loads) =
-            (struct load_step){ch->at_ms, ch->service, ch->factor};
+        *ARRAY_PUSH(c->loads, c->n_loads) = (struct load_step){ch->at_ms, ch->service, ch->factor};
         for (size_t i = 0; i < c->scenario->n_services; i++)
             if (all || (int)i == ch->service)
                 c->services[i].load = ch->factor;
@@ -354,8 +371,7 @@ static int apply_kind(struct cluster *c, const struct change *ch, struct err *er
 {
     switch (ch->kind) {
     case CHANGE_CLOCK:
-        *ARRAY_PUSH(c->clock, c->n_clock) =
-            (struct clock_step){ch->wall_ms, ch->at_ms, ch->speed};
+        *ARRAY_PUSH(c->clock, c->n_clock) = (struct clock_step){ch->wall_ms, ch->at_ms, ch->speed};
         return 0;
     case CHANGE_START:
         return apply_start(c, ch, err);

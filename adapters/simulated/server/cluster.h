@@ -2,8 +2,8 @@
  *
  * State changes only by cluster_apply() of a `struct change`, live and when a journal is replayed,
  * so both end in the same state. Deciding (schedule.h) is apart from applying. Replicas are never
- * removed from the array: those that ended are the history that windows look into. Time is simulated
- * ms; it begins at 0, the cluster starts at scenario->warm_ms. */
+ * removed from the array: those that ended are the history that windows look into. Time is
+ * simulated ms; it begins at 0, the cluster starts at scenario->warm_ms. */
 #ifndef REMAP_SIMULATED_CLUSTER_H
 #define REMAP_SIMULATED_CLUSTER_H
 
@@ -42,7 +42,7 @@ struct placed { /* what became of one mark; stays for good, so that asking twice
     struct mark mark;
     int asked;  /* the replica the move was for */
     int now;    /* its successor on the target */
-    int source; /* host; -1 it was pending */
+    int source; /* host */
     int target; /* host that was asked for */
     bool undone;
     int back; /* the replica that undo started on the source; -1 undo only stopped the move */
@@ -99,7 +99,7 @@ AUTO_DEFINE(cluster)
 enum change_kind {
     CHANGE_CLOCK,   /* wall_ms, speed: simulated time at `at_ms` from here on */
     CHANGE_START,   /* a replica appears: service, host (-1 pending), due_ms, replaces, mark, why */
-    CHANGE_BIND,    /* a pending replica gets its host: replica, host, due_ms, mark */
+    CHANGE_BIND,    /* a pending replica gets its host: replica, host, due_ms */
     CHANGE_READY,   /* replica */
     CHANGE_END,     /* replica, why; mark: an undo that stopped a move */
     CHANGE_HOST,    /* host, up, back_ms */

@@ -3,19 +3,29 @@
 
 #include <stddef.h>
 
-const char *const fault_kind_names[FAULT_KINDS + 1] = {
-    [FAULT_STUCK_START] = "stuck-start", [FAULT_STRAY] = "stray",
-    [FAULT_FORGET] = "forget",           [FAULT_LOSE_EFFECT] = "lose-effect",
-    [FAULT_LOSE_ANSWER] = "lose-answer", [FAULT_SLOW] = "slow",
-    [FAULT_REFUSE] = "refuse",           [FAULT_HOST_DOWN] = "host-down",
-    [FAULT_SCALE] = "scale",             [FAULT_DEPLOY] = "deploy",
-    [FAULT_LOAD] = "load",               [FAULT_KINDS] = NULL};
+const char *const fault_kind_names[FAULT_KINDS + 1] = {[FAULT_STUCK_START] = "stuck-start",
+                                                       [FAULT_STRAY] = "stray",
+                                                       [FAULT_FORGET] = "forget",
+                                                       [FAULT_LOSE_EFFECT] = "lose-effect",
+                                                       [FAULT_LOSE_ANSWER] = "lose-answer",
+                                                       [FAULT_SLOW] = "slow",
+                                                       [FAULT_REFUSE] = "refuse",
+                                                       [FAULT_HOST_DOWN] = "host-down",
+                                                       [FAULT_SCALE] = "scale",
+                                                       [FAULT_DEPLOY] = "deploy",
+                                                       [FAULT_LOAD] = "load",
+                                                       [FAULT_KINDS] = NULL};
 
 struct fault fault_default(enum fault_kind kind)
 {
     bool once = kind <= FAULT_LOSE_ANSWER; /* spoils one move; slow and refuse last */
-    return (struct fault){.kind = kind, .service = -1, .host = -1, .times = once ? 1 : -1,
-                          .status = 503, .replicas = -1, .factor = -1};
+    return (struct fault){.kind = kind,
+                          .service = -1,
+                          .host = -1,
+                          .times = once ? 1 : -1,
+                          .status = 503,
+                          .replicas = -1,
+                          .factor = -1};
 }
 
 const char *fault_problem(const struct fault *fault)

@@ -25,16 +25,16 @@ enum fault_kind {
 
 struct fault {
     enum fault_kind kind;
-    int service, host;     /* -1: any */
-    int64_t at_ms;         /* simulated */
+    int service, host; /* -1: any */
+    int64_t at_ms;     /* simulated */
     int64_t span_ms;
-    int64_t times;         /* uses left; -1: unlimited */
-    int64_t delay_ms;      /* slow: real time */
-    int64_t status;        /* refuse: HTTP status */
-    int64_t replicas;      /* scale */
-    double factor;         /* load */
-    bool writes_only;      /* slow, refuse: only POST */
-    bool done;             /* happened, used up, or cleared */
+    int64_t times;    /* uses left; -1: unlimited */
+    int64_t delay_ms; /* slow: real time */
+    int64_t status;   /* refuse: HTTP status */
+    int64_t replicas; /* scale */
+    double factor;    /* load */
+    bool writes_only; /* slow, refuse: only POST */
+    bool done;        /* happened, used up, or cleared */
 };
 
 extern const char *const fault_kind_names[FAULT_KINDS + 1]; /* "stuck-start", …, NULL */
@@ -47,7 +47,8 @@ static inline bool fault_is_event(enum fault_kind kind)
 
 struct fault fault_default(enum fault_kind kind);
 
-/* NULL when the fault's fields make sense together, else a static text: "host-down needs a host". */
+/* NULL when the fault's fields make sense together, else a static text: "host-down needs a host".
+ */
 const char *fault_problem(const struct fault *fault);
 
 /* True when an armed fault applies at `now_ms` to this service and host (-1: not concerned). */

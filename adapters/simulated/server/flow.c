@@ -210,7 +210,8 @@ static void find_times(struct flow *f, const struct cluster *c, const double *ra
             for (size_t e = starts[j]; e < starts[j + 1]; e++) {
                 struct flow_edge *edge = &f->edges[e];
                 edge->mean_ms = (double)scenario_rtt_us(s, c->replicas[edge->src].host,
-                                                        c->replicas[edge->dst].host) / 1000 +
+                                                        c->replicas[edge->dst].host) /
+                                    1000 +
                                 f->response_ms[f->position[edge->dst]];
                 /* Of the caller's own calls, this part goes to this callee. */
                 double part = rates[j] > 0 ? edge->per_s / (rates[j] / count) : 0;

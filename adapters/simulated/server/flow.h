@@ -1,10 +1,10 @@
 /* flow.h - the steady state of a cluster at one moment: who calls whom how often, what that costs,
  * and how long it takes. Pure; no noise in it.
  *
- * Rates. A service gets λ = entry_rate · load factor + all calls into it, per second. Of a call with
- * per_request p its callee gets p · λ(caller), of one with an absolute rate that rate (times the
- * mean load factor of the entries). A service without a ready replica answers nothing: calls to it
- * fail, are not counted, and it calls nobody.
+ * Rates. A service gets λ = entry_rate · load factor + all calls into it, per second. Of a call
+ * with per_request p its callee gets p · λ(caller), of one with an absolute rate that rate (times
+ * the mean load factor of the entries). A service without a ready replica answers nothing: calls to
+ * it fail, are not counted, and it calls nobody.
  *
  * Balancing. Every ready replica of a service takes the same share of its requests and makes the
  * same share of its calls; calls prefer a replica on their own host as far as those shares allow
@@ -19,8 +19,8 @@
  *
  * Time. A host is a processor-sharing queue (M/M/1-PS): a request with `work` ms of CPU stays
  * work · f(ρ) ms, ρ = demand / capacity, f(ρ) = 1/(1-ρ) up to ρ = 0.95, and from there its tangent
- * 20 + 400 (ρ - 0.95), so that an overloaded host is slow beyond use but not infinitely; ρ counts up
- * to 4 (f = 1240). A replica answers after R = work · f(ρ) + delay + for each of its calls, one
+ * 20 + 400 (ρ - 0.95), so that an overloaded host is slow beyond use but not infinitely; ρ counts
+ * up to 4 (f = 1240). A replica answers after R = work · f(ρ) + delay + for each of its calls, one
  * after the other, p · (round trip to the callee's host + R of the callee), averaged over the
  * callees by the rates above. A call that fails costs failed_call_ms. The response time of an entry
  * is the mean R over its replicas, that of the cluster the mean over entries by their rate. */
@@ -40,14 +40,14 @@ struct flow_edge { /* between two replicas */
 };
 
 struct flow {
-    double *arrivals;    /* requests per second, by service */
-    double *cpu_millis;  /* measured usage, by position in `ready` */
-    double *response_ms; /* R, by position in `ready` */
-    double load;         /* factor on absolute rates */
-    double *host_demand; /* millicores asked of each host, foreign use included */
-    int *ready;          /* the replicas that serve, grouped by service */
-    int *first, *count;  /* where a service's replicas are in `ready`, and how many */
-    int *position;       /* of a replica in `ready`, by replica; -1 */
+    double *arrivals;        /* requests per second, by service */
+    double *cpu_millis;      /* measured usage, by position in `ready` */
+    double *response_ms;     /* R, by position in `ready` */
+    double load;             /* factor on absolute rates */
+    double *host_demand;     /* millicores asked of each host, foreign use included */
+    int *ready;              /* the replicas that serve, grouped by service */
+    int *first, *count;      /* where a service's replicas are in `ready`, and how many */
+    int *position;           /* of a replica in `ready`, by replica; -1 */
     struct flow_edge *edges; /* grouped by call */
     size_t n_edges, n_ready;
 };

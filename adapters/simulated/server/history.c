@@ -101,7 +101,7 @@ struct sums { /* open addressing by pair of replicas; power of two, at most half
     struct sum {
         int call, src, dst; /* call -1: free */
         double count, ms;   /* ms: count · mean */
-    } *slots;
+    } * slots;
     size_t n_slots, n_used;
 };
 
@@ -174,7 +174,10 @@ struct traffic_row *history_traffic(const struct cluster *c, int64_t from, int64
         if (count <= 0 || sum->count <= 0)
             continue;
         int64_t bytes = c->scenario->calls[sum->call].bytes;
-        rows[(*n)++] = (struct traffic_row){sum->call, sum->src, sum->dst, count,
+        rows[(*n)++] = (struct traffic_row){sum->call,
+                                            sum->src,
+                                            sum->dst,
+                                            count,
                                             bytes < 0 ? -1 : bytes * count,
                                             sum->ms / sum->count * noisy(c, pair, from)};
     }

@@ -134,8 +134,7 @@ static int replay(struct journal *j, struct cluster *c, const struct buf *text, 
         if (!newline)
             break; /* nothing more, or cut short by a crash */
         size_t size = (size_t)(newline - at);
-        if (line == 1 ? check_header(j, c->scenario, at, size, err)
-                      : replay_line(c, at, size, err))
+        if (line == 1 ? check_header(j, c->scenario, at, size, err) : replay_line(c, at, size, err))
             return line == 1 ? -1 : err_prefix(err, "%s:%zu", j->path, line);
         at = newline + 1;
         j->size = (off_t)(at - text->data);

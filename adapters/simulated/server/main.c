@@ -60,17 +60,16 @@ static int parse_number(const char *text, double min, double max, double *out)
 static int options_parse(int argc, char **argv, struct options *o, struct err *err)
 {
     enum { SCENARIO = 1, SOCKET, JOURNAL, SPEED, SEED, LIFELINE, CHECK, HELP, VERSION };
-    static const struct option known[] = {
-        {"scenario", required_argument, NULL, SCENARIO},
-        {"socket", required_argument, NULL, SOCKET},
-        {"journal", required_argument, NULL, JOURNAL},
-        {"speed", required_argument, NULL, SPEED},
-        {"seed", required_argument, NULL, SEED},
-        {"lifeline", required_argument, NULL, LIFELINE},
-        {"check", no_argument, NULL, CHECK},
-        {"help", no_argument, NULL, HELP},
-        {"version", no_argument, NULL, VERSION},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"scenario", required_argument, NULL, SCENARIO},
+                                          {"socket", required_argument, NULL, SOCKET},
+                                          {"journal", required_argument, NULL, JOURNAL},
+                                          {"speed", required_argument, NULL, SPEED},
+                                          {"seed", required_argument, NULL, SEED},
+                                          {"lifeline", required_argument, NULL, LIFELINE},
+                                          {"check", no_argument, NULL, CHECK},
+                                          {"help", no_argument, NULL, HELP},
+                                          {"version", no_argument, NULL, VERSION},
+                                          {NULL, 0, NULL, 0}};
     double number = 0;
     *o = (struct options){.seed = -1, .lifeline = -1};
     opterr = 0;
@@ -212,8 +211,7 @@ static int run(const struct options *o, const struct scenario *scenario, struct 
     int signals = signals_open();
     if (signals < 0)
         return err_set(err, ERR_IO, "signalfd: %s", strerror(errno));
-    AUTO(sim) struct sim *sim =
-        sim_open(scenario, o->journal, clock_wall_ms(), o->speed, err);
+    AUTO(sim) struct sim *sim = sim_open(scenario, o->journal, clock_wall_ms(), o->speed, err);
     if (!sim)
         return -1;
     AUTO(server) struct server *server = server_new(o->socket, sim, err);

@@ -305,8 +305,8 @@ static uint64_t digest(const struct scenario *s)
 
 int scenario_finish(struct scenario *s, struct err *err)
 {
-    if (names_check(s, err) || numbers_check(s, err) || calls_check(s, err) ||
-        order_find(s, err) || start_fits(s, err))
+    if (names_check(s, err) || numbers_check(s, err) || calls_check(s, err) || order_find(s, err) ||
+        start_fits(s, err))
         return -1;
     links_sort(s);
     s->digest = digest(s);

@@ -13,12 +13,12 @@
 #include "model/base/mem.h"
 #include "model/base/names.h"
 
-#define SCENARIO_MAX_HOSTS 10000    /* ten times the paper's largest */
+#define SCENARIO_MAX_HOSTS 10000 /* ten times the paper's largest */
 #define SCENARIO_MAX_SERVICES 10000
 #define SCENARIO_MAX_REPLICAS 50000 /* at the start, all services together */
 #define SCENARIO_MAX_CALLS 200000
 #define SCENARIO_MAX_MESSAGES INT64_C(1000000000000) /* generated; counts stay exact in doubles */
-#define SCENARIO_MAX_SPEED 100000 /* a day in a second */
+#define SCENARIO_MAX_SPEED 100000                    /* a day in a second */
 
 struct sim_host {
     char *name;
@@ -98,7 +98,7 @@ AUTO_DEFINE(scenario)
  * of calls is refused and named, because a call tree that never ends has no response time. The
  * parser calls this; tests that build a scenario by hand do too. */
 int scenario_finish(struct scenario *scenario, struct err *err);
-struct scenario *scenario_new(void); /* with the defaults */
+struct scenario *scenario_new(void);                                     /* with the defaults */
 int scenario_host(const struct scenario *scenario, const char *name);    /* -1: none */
 int scenario_service(const struct scenario *scenario, const char *name); /* -1: none */
 

@@ -62,80 +62,105 @@ struct raw_scenario {
 
 #define OPT (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
 #define TEXT(type, member) CYAML_FIELD_STRING_PTR(#member, OPT, struct type, member, 0, 400)
-#define NEED(type, member) \
+#define NEED(type, member)                                                                         \
     CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct type, member, 1, 400)
 #define INT(type, member) CYAML_FIELD_INT_PTR(#member, OPT, struct type, member)
 #define REAL(type, member) CYAML_FIELD_FLOAT_PTR(#member, OPT, struct type, member)
 #define BOOL(type, member) CYAML_FIELD_BOOL_PTR(#member, OPT, struct type, member)
-#define LIST(type, member, entry, most) \
+#define LIST(type, member, entry, most)                                                            \
     CYAML_FIELD_SEQUENCE(#member, OPT, struct type, member, &(entry), 0, most)
 
 static const cyaml_schema_value_t text_entry = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 400)};
 
-static const cyaml_schema_field_t host_fields[] = {
-    NEED(raw_host, name),          NEED(raw_host, cpu),
-    NEED(raw_host, memory),        TEXT(raw_host, region),
-    TEXT(raw_host, zone),          TEXT(raw_host, cpu_used),
-    TEXT(raw_host, memory_used),   TEXT(raw_host, cpu_requested),
-    TEXT(raw_host, memory_requested), INT(raw_host, pods),
-    INT(raw_host, pods_used),      INT(raw_host, count),
-    BOOL(raw_host, schedulable),   CYAML_FIELD_END};
+static const cyaml_schema_field_t host_fields[] = {NEED(raw_host, name),
+                                                   NEED(raw_host, cpu),
+                                                   NEED(raw_host, memory),
+                                                   TEXT(raw_host, region),
+                                                   TEXT(raw_host, zone),
+                                                   TEXT(raw_host, cpu_used),
+                                                   TEXT(raw_host, memory_used),
+                                                   TEXT(raw_host, cpu_requested),
+                                                   TEXT(raw_host, memory_requested),
+                                                   INT(raw_host, pods),
+                                                   INT(raw_host, pods_used),
+                                                   INT(raw_host, count),
+                                                   BOOL(raw_host, schedulable),
+                                                   CYAML_FIELD_END};
 static const cyaml_schema_value_t host_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_host, host_fields)};
 
 static const cyaml_schema_field_t service_fields[] = {
-    NEED(raw_service, name),       TEXT(raw_service, namespace),
-    TEXT(raw_service, version),    INT(raw_service, replicas),
+    NEED(raw_service, name),
+    TEXT(raw_service, namespace),
+    TEXT(raw_service, version),
+    INT(raw_service, replicas),
     LIST(raw_service, hosts, text_entry, SCENARIO_MAX_HOSTS),
-    TEXT(raw_service, cpu_base),   TEXT(raw_service, memory),
-    TEXT(raw_service, cpu_request), TEXT(raw_service, memory_request),
-    TEXT(raw_service, work),       TEXT(raw_service, delay),
-    TEXT(raw_service, start_up),   REAL(raw_service, entry_rate),
-    BOOL(raw_service, stateful),   BOOL(raw_service, movable),
+    TEXT(raw_service, cpu_base),
+    TEXT(raw_service, memory),
+    TEXT(raw_service, cpu_request),
+    TEXT(raw_service, memory_request),
+    TEXT(raw_service, work),
+    TEXT(raw_service, delay),
+    TEXT(raw_service, start_up),
+    REAL(raw_service, entry_rate),
+    BOOL(raw_service, stateful),
+    BOOL(raw_service, movable),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t service_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_service, service_fields)};
 
 static const cyaml_schema_field_t call_fields[] = {
-    NEED(raw_call, from),          NEED(raw_call, to),
-    TEXT(raw_call, bytes),         REAL(raw_call, per_request),
-    REAL(raw_call, rate),          CYAML_FIELD_END};
+    NEED(raw_call, from),        NEED(raw_call, to),   TEXT(raw_call, bytes),
+    REAL(raw_call, per_request), REAL(raw_call, rate), CYAML_FIELD_END};
 static const cyaml_schema_value_t call_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_call, call_fields)};
 
-static const cyaml_schema_field_t link_fields[] = {
-    NEED(raw_link, a), NEED(raw_link, b), NEED(raw_link, rtt), CYAML_FIELD_END};
+static const cyaml_schema_field_t link_fields[] = {NEED(raw_link, a), NEED(raw_link, b),
+                                                   NEED(raw_link, rtt), CYAML_FIELD_END};
 static const cyaml_schema_value_t link_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_link, link_fields)};
-static const cyaml_schema_field_t network_fields[] = {
-    TEXT(raw_network, same_zone),  TEXT(raw_network, same_region),
-    TEXT(raw_network, other_region), LIST(raw_network, hosts, link_entry, 20000),
-    LIST(raw_network, zones, link_entry, 1000), LIST(raw_network, regions, link_entry, 1000),
-    CYAML_FIELD_END};
+static const cyaml_schema_field_t network_fields[] = {TEXT(raw_network, same_zone),
+                                                      TEXT(raw_network, same_region),
+                                                      TEXT(raw_network, other_region),
+                                                      LIST(raw_network, hosts, link_entry, 20000),
+                                                      LIST(raw_network, zones, link_entry, 1000),
+                                                      LIST(raw_network, regions, link_entry, 1000),
+                                                      CYAML_FIELD_END};
 
 static const cyaml_schema_field_t fault_fields[] = {
-    NEED(raw_fault, kind),         TEXT(raw_fault, service),
-    TEXT(raw_fault, host),         TEXT(raw_fault, at),
+    NEED(raw_fault, kind),
+    TEXT(raw_fault, service),
+    TEXT(raw_fault, host),
+    TEXT(raw_fault, at),
     CYAML_FIELD_STRING_PTR("for", OPT, struct raw_fault, for_, 0, 400),
-    TEXT(raw_fault, delay),        INT(raw_fault, times),
-    INT(raw_fault, status),        INT(raw_fault, replicas),
-    REAL(raw_fault, factor),       BOOL(raw_fault, writes_only),
+    TEXT(raw_fault, delay),
+    INT(raw_fault, times),
+    INT(raw_fault, status),
+    INT(raw_fault, replicas),
+    REAL(raw_fault, factor),
+    BOOL(raw_fault, writes_only),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t fault_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_fault, fault_fields)};
 
 static const cyaml_schema_field_t generate_fields[] = {
-    NEED(raw_generate, topology),  TEXT(raw_generate, per),
+    NEED(raw_generate, topology),
+    TEXT(raw_generate, per),
     CYAML_FIELD_INT("services", CYAML_FLAG_DEFAULT, struct raw_generate, services),
     CYAML_FIELD_INT("messages", CYAML_FLAG_DEFAULT, struct raw_generate, messages),
-    INT(raw_generate, seed),       CYAML_FIELD_END};
+    INT(raw_generate, seed),
+    CYAML_FIELD_END};
 
 static const cyaml_schema_field_t scenario_fields[] = {
-    NEED(raw_scenario, name),      TEXT(raw_scenario, about),
-    TEXT(raw_scenario, namespace), TEXT(raw_scenario, warm),
-    TEXT(raw_scenario, reschedule_after), TEXT(raw_scenario, failed_call),
-    INT(raw_scenario, seed),       REAL(raw_scenario, noise),
+    NEED(raw_scenario, name),
+    TEXT(raw_scenario, about),
+    TEXT(raw_scenario, namespace),
+    TEXT(raw_scenario, warm),
+    TEXT(raw_scenario, reschedule_after),
+    TEXT(raw_scenario, failed_call),
+    INT(raw_scenario, seed),
+    REAL(raw_scenario, noise),
     REAL(raw_scenario, speed),
     LIST(raw_scenario, hosts, host_entry, SCENARIO_MAX_HOSTS),
     LIST(raw_scenario, services, service_entry, SCENARIO_MAX_SERVICES),
@@ -148,7 +173,8 @@ static const cyaml_schema_value_t scenario_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_scenario, scenario_fields)};
 
 /* --- from texts to numbers ---
- * A reader knows the document and the place; each get_* leaves *out alone when the text is absent. */
+ * A reader knows the document and the place; each get_* leaves *out alone when the text is absent.
+ */
 
 struct reader {
     const struct ydoc *doc;
@@ -161,8 +187,7 @@ static int bad(const struct reader *r, const char *key, const char *problem)
 {
     if (!r->list)
         return ydoc_error(r->doc, r->err, key, "%s", problem);
-    AUTO_FREE char *path =
-        mem_printf("%s[%zu]%s%s", r->list, r->index, key[0] ? "." : "", key);
+    AUTO_FREE char *path = mem_printf("%s[%zu]%s%s", r->list, r->index, key[0] ? "." : "", key);
     return ydoc_error(r->doc, r->err, path, "%s", problem);
 }
 
@@ -267,8 +292,8 @@ static int read_host(const struct reader *r, const struct raw_host *raw, struct 
             return bad(r, "", "more than 10000 hosts");
         size_t index = s->n_hosts;
         struct sim_host *h = ARRAY_PUSH(s->hosts, s->n_hosts);
-        h->name = count < 0 ? mem_strdup(raw->name)
-                            : mem_printf("%s-%lld", raw->name, (long long)i + 1);
+        h->name =
+            count < 0 ? mem_strdup(raw->name) : mem_printf("%s-%lld", raw->name, (long long)i + 1);
         h->region = mem_strdup(raw->region);
         h->zone = mem_strdup(raw->zone);
         h->pods = -1;
@@ -278,8 +303,7 @@ static int read_host(const struct reader *r, const struct raw_host *raw, struct 
             get_unit(r, "memory", raw->memory, unit_size, &h->mem_bytes) ||
             get_unit(r, "cpu_used", raw->cpu_used, unit_cpu, &h->cpu_used_millis) ||
             get_unit(r, "memory_used", raw->memory_used, unit_size, &h->mem_used_bytes) ||
-            get_unit(r, "cpu_requested", raw->cpu_requested, unit_cpu,
-                     &h->cpu_requested_millis) ||
+            get_unit(r, "cpu_requested", raw->cpu_requested, unit_cpu, &h->cpu_requested_millis) ||
             get_unit(r, "memory_requested", raw->memory_requested, unit_size,
                      &h->mem_requested_bytes) ||
             get_int(r, "pods", raw->pods, 100000, &h->pods) ||
@@ -327,8 +351,7 @@ static int read_service(const struct reader *r, const struct raw_service *raw,
 static int read_call(const struct reader *r, const struct raw_call *raw, struct scenario *s)
 {
     struct sim_call c = {.from = -1, .to = -1, .per_request = -1, .per_s = -1, .bytes = -1};
-    if (get_service(r, "from", s, raw->from, &c.from) ||
-        get_service(r, "to", s, raw->to, &c.to) ||
+    if (get_service(r, "from", s, raw->from, &c.from) || get_service(r, "to", s, raw->to, &c.to) ||
         get_unit(r, "bytes", raw->bytes, unit_size, &c.bytes) ||
         get_real(r, "per_request", raw->per_request, 1e9, &c.per_request) ||
         get_real(r, "rate", raw->rate, 1e9, &c.per_s))
@@ -346,14 +369,13 @@ static int read_fault(const struct reader *r, const struct raw_fault *raw, struc
         kind++;
     if (kind == FAULT_KINDS) {
         const char *near = names_nearest(raw->kind, fault_kind_names);
-        AUTO_FREE char *problem = mem_printf("unknown kind%s%s", near ? "; did you mean " : "",
-                                             near ? near : "");
+        AUTO_FREE char *problem =
+            mem_printf("unknown kind%s%s", near ? "; did you mean " : "", near ? near : "");
         return bad(r, "kind", problem);
     }
     struct fault f = fault_default((enum fault_kind)kind);
     if (get_service(r, "service", s, raw->service, &f.service) ||
-        get_host(r, "host", s, raw->host, &f.host) ||
-        get_duration(r, "at", raw->at, &f.at_ms) ||
+        get_host(r, "host", s, raw->host, &f.host) || get_duration(r, "at", raw->at, &f.at_ms) ||
         get_duration(r, "for", raw->for_, &f.span_ms) ||
         get_duration(r, "delay", raw->delay, &f.delay_ms) ||
         get_int(r, "times", raw->times, 1000000, &f.times) ||
@@ -411,8 +433,8 @@ static int read_network(struct reader *r, const struct raw_network *raw, struct 
 static int read_generate(struct reader *r, const struct raw_generate *raw, struct scenario *s)
 {
     r->list = NULL;
-    struct generator g = {.star = !strcmp(raw->topology, "star"), .per_ms = 600000,
-                          .seed = s->seed};
+    struct generator g = {
+        .star = !strcmp(raw->topology, "star"), .per_ms = 600000, .seed = s->seed};
     int64_t seed = (int64_t)(s->seed & INT64_MAX);
     if (!g.star && strcmp(raw->topology, "p2p") != 0)
         return bad(r, "generate.topology", "must be star or p2p");
@@ -461,8 +483,8 @@ static int read_scenario(const struct ydoc *doc, const struct raw_scenario *raw,
             return -1;
     r.list = "services";
     for (r.index = 0; r.index < raw->services_count; r.index++)
-        if (read_service(&r, &raw->services[r.index],
-                         raw->namespace ? raw->namespace : "default", s))
+        if (read_service(&r, &raw->services[r.index], raw->namespace ? raw->namespace : "default",
+                         s))
             return -1;
     r.list = "calls";
     for (r.index = 0; r.index < raw->calls_count; r.index++)

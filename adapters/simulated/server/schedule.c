@@ -133,8 +133,7 @@ static void next_of_replica(struct next *n, int id)
     if (c->replicas[r->replaces].state != REPLICA_ENDED) {
         if (earlier(n, r->ready_ms))
             end_change(n, r->replaces, "replaced");
-    } else if (r->vanishes && cluster_successor(c, id) < 0 &&
-               c->replicas[r->replaces].host >= 0 &&
+    } else if (r->vanishes && cluster_successor(c, id) < 0 && c->replicas[r->replaces].host >= 0 &&
                !cluster_room(c, r->service, c->replicas[r->replaces].host) &&
                earlier(n, r->ready_ms)) {
         *n->change = schedule_start(c, n->due, r->service, c->replicas[r->replaces].host, id,
@@ -185,8 +184,8 @@ static void next_of_service(struct next *n, int service, const struct survey *su
     const struct cluster *c = n->c;
     const struct service_state *s = &c->services[service];
     if (s->short_since_ms >= 0 && earlier(n, s->short_since_ms + c->scenario->reschedule_ms))
-        *n->change = schedule_start(c, n->due, service, schedule_host(c, service, -1), -1,
-                                    "schedule");
+        *n->change =
+            schedule_start(c, n->due, service, schedule_host(c, service, -1), -1, "schedule");
     if (survey->staying > s->wanted && earlier(n, c->last_ms))
         end_change(n, surplus_of(c, service), "scale");
     if (survey->old && !survey->in_flight && !settled_already(n))
@@ -214,8 +213,13 @@ int64_t schedule_next(const struct cluster *c, struct change *change)
         next_of_replica(&n, c->live[i]);
     for (size_t i = 0; i < c->scenario->n_services; i++)
         next_of_service(&n, (int)i, &survey[i]);
-    for (size_t i = 0; i < c->n_live; i++)
-        if (c->replicas[c->live[i]].state == REPLICA_PENDING)
-            next_pending(&n, c->live[i]);
+    AUTO_FREE bool *tried = mem_array(c->scenario->n_services, sizeof *tried);
+    for (size_t i = 0; i < c->n_live; i++) {
+        const struct replica *r = &c->replicas[c->live[i]];
+        if (r->state != REPLICA_PENDING || tried[r->service])
+            continue;
+        tried[r->service] = true; /* where one finds no room, its siblings find none */
+        next_pending(&n, c->live[i]);
+    }
     return n.due;
 }

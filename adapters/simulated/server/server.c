@@ -57,8 +57,11 @@ static enum MHD_Result send_answer(struct exchange *x)
 
 static void handle(struct exchange *x, const char *url, const char *method)
 {
-    struct api_request req = {.method = method, .path = url, .query = query_value,
-                              .query_ctx = x->connection, .body = x->body.data,
+    struct api_request req = {.method = method,
+                              .path = url,
+                              .query = query_value,
+                              .query_ctx = x->connection,
+                              .body = x->body.data,
                               .size = x->too_large ? API_MAX_BODY + 1 : x->body.size,
                               .wall_ms = clock_wall_ms()};
     api_handle(x->server->sim, &req, &x->answer);
@@ -178,8 +181,7 @@ struct server *server_new(const char *path, struct sim *sim, struct err *err)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
-        MHD_OPTION_END);
+        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768, MHD_OPTION_END);
     if (!server->daemon) {
         close(fd);
         err_set(err, ERR_INTERNAL, "libmicrohttpd does not start");

@@ -179,6 +179,8 @@ static int move_replica(const struct cluster *c, const struct sim_move *m, int *
     if (m->source && (r->host < 0 || strcmp(c->scenario->hosts[r->host].name, m->source) != 0))
         return err_set(err, ERR_CONFLICT, "%s is on %s, not on %s", m->instance,
                        r->host < 0 ? "no host" : c->scenario->hosts[r->host].name, m->source);
+    if (r->state == REPLICA_PENDING)
+        return err_set(err, ERR_CONFLICT, "%s is pending: no host has room for it", m->instance);
     if (cluster_successor(c, id) >= 0)
         return err_set(err, ERR_CONFLICT, "%s is being replaced", m->instance);
     if (r->state == REPLICA_STARTING && r->replaces >= 0 &&
@@ -222,11 +224,7 @@ int sim_place(struct sim *sim, const struct sim_move *m, struct sim_answer *out,
     int stray = sim_fault_armed(sim, FAULT_STRAY, service, target, true);
     int host = stray >= 0 ? schedule_host(c, service, target) : -1;
     bool strays = host >= 0 && host != c->replicas[id].host;
-    bool pending = c->replicas[id].state == REPLICA_PENDING;
-    struct change ch = schedule_start(c, c->last_ms, service, strays ? host : target,
-                                      pending ? -1 : id, "move");
-    ch.kind = pending ? CHANGE_BIND : CHANGE_START;
-    ch.replica = pending ? id : -1;
+    struct change ch = schedule_start(c, c->last_ms, service, strays ? host : target, id, "move");
     ch.target = strays ? target : -1;
     ch.mark = m->mark;
     int vanish = sim_fault_armed(sim, FAULT_LOSE_EFFECT, service, target, true);
@@ -236,7 +234,7 @@ int sim_place(struct sim *sim, const struct sim_move *m, struct sim_answer *out,
         (vanish >= 0 && sim_fault_use(sim, vanish, err)) ||
         (lost >= 0 && sim_fault_use(sim, lost, err)))
         return -1;
-    *out = (struct sim_answer){lost >= 0, pending ? id : (int)c->n_replicas - 1};
+    *out = (struct sim_answer){lost >= 0, (int)c->n_replicas - 1};
     return 0;
 }
 
@@ -254,7 +252,7 @@ static enum sim_settled settled_back(const struct cluster *c, const struct place
                                      const char **detail)
 {
     int id = p->back >= 0 ? p->back : p->asked;
-    if (id < 0 || c->replicas[id].state == REPLICA_ENDED) {
+    if (c->replicas[id].state == REPLICA_ENDED) {
         *detail = "undone, and ended since";
         return SIM_DISPLACED;
     }
@@ -303,11 +301,10 @@ int sim_undo(struct sim *sim, struct mark mark, struct sim_answer *out, struct e
         return 0;
     const struct replica *r = &c->replicas[p->now];
     struct change ch = change_new(CHANGE_END, c->last_ms);
-    bool old_stays = p->asked >= 0 && p->asked != p->now &&
-                     c->replicas[p->asked].state != REPLICA_ENDED;
+    bool old_stays = c->replicas[p->asked].state != REPLICA_ENDED;
     if (r->state == REPLICA_ENDED)
         return err_set(err, ERR_CONFLICT, "%s ended: nothing is left to put back", r->name);
-    if (old_stays || p->source < 0) { /* the start is stopped, the old one never left */
+    if (old_stays) { /* the start is stopped */
         ch.replica = p->now;
     } else {
         const char *problem = cluster_room(c, r->service, p->source);

@@ -8,8 +8,8 @@
 
 struct sim;
 
-/* Opens the cluster of this scenario in the journal (NULL: only in memory) at this wall time. `speed`
- * is simulated per real second; 0: the journal's, else the scenario's. */
+/* Opens the cluster of this scenario in the journal (NULL: only in memory) at this wall time.
+ * `speed` is simulated per real second; 0: the journal's, else the scenario's. */
 struct sim *sim_open(const struct scenario *scenario, const char *journal, int64_t wall_ms,
                      double speed, struct err *err);
 void sim_free(struct sim *sim);
@@ -27,22 +27,21 @@ int sim_sync(struct sim *sim, struct err *err);
 
 struct sim_move {
     struct mark mark;
-    const char *service, *instance, *source, *target; /* source NULL: not known or pending */
+    const char *service, *instance, *source, *target; /* source NULL: not known */
 };
 struct sim_answer {
-    bool lost; /* lose-answer: do as if the connection broke */
-    int replica;  /* that is there because of it; -1 none */
+    bool lost;   /* lose-answer: do as if the connection broke */
+    int replica; /* that is there because of it; -1 none */
 };
 /* Starts a successor of `instance` on `target`; the old replica leaves when it is ready. A mark
  * that is known is answered without doing anything. ERR_NOT_FOUND: no such instance, service or
- * host; ERR_CONFLICT: it is elsewhere, being replaced or not of this service; ERR_REFUSED: no room,
+ * host; ERR_CONFLICT: it is elsewhere, pending, being
+ * replaced or not of this service; ERR_REFUSED: no room,
  * unschedulable, down. */
 int sim_place(struct sim *sim, const struct sim_move *move, struct sim_answer *out,
               struct err *err);
 
-enum sim_settled {
-    SIM_WAITING, SIM_APPLIED, SIM_MISSED, SIM_DISPLACED, SIM_FAILED, SIM_UNKNOWN
-};
+enum sim_settled { SIM_WAITING, SIM_APPLIED, SIM_MISSED, SIM_DISPLACED, SIM_FAILED, SIM_UNKNOWN };
 extern const char *const sim_settled_names[]; /* "waiting", …, "unknown", NULL */
 /* What became of a mark. *replica is the one that counts now, or -1; *detail is one line (static).
  * An undone move is settled (applied) when the replica is back, or the start was stopped. */
@@ -60,8 +59,7 @@ int sim_release(struct sim *sim, int service, bool dry_run, int64_t *marks, stru
 int sim_fault(struct sim *sim, const struct fault *fault, struct err *err);
 int sim_clear_faults(struct sim *sim, struct err *err);
 /* An armed fault of this kind that hits now, or -1; and one more use of it. */
-int sim_fault_armed(const struct sim *sim, enum fault_kind kind, int service, int host,
-                    bool write);
+int sim_fault_armed(const struct sim *sim, enum fault_kind kind, int service, int host, bool write);
 int sim_fault_use(struct sim *sim, int fault, struct err *err);
 
 #endif

@@ -17,8 +17,8 @@ static struct edge *grow(const struct generator *g, struct rng *rng, size_t *cou
 {
     int n = (int)g->services;
     int m = g->star || n <= 3 ? n - 1 : 2;
-    struct edge *edges = mem_array((size_t)m + (size_t)(n > m ? (n - m - 1) : 0) * 2 + 1,
-                                   sizeof *edges);
+    struct edge *edges =
+        mem_array((size_t)m + (size_t)(n > m ? (n - m - 1) : 0) * 2 + 1, sizeof *edges);
     size_t e = 0;
     for (int i = 1; i <= m; i++)
         edges[e++] = (struct edge){0, i};
@@ -114,12 +114,18 @@ void scenario_generate(struct scenario *s, const struct generator *g)
     }
     for (int i = 0; i < g->services; i++) {
         struct sim_host *h = ARRAY_PUSH(s->hosts, s->n_hosts);
-        *h = (struct sim_host){.name = mem_printf("host-%04d", i), .cpu_millis = 4000,
-                               .mem_bytes = INT64_C(8) << 30, .pods = -1, .schedulable = true};
+        *h = (struct sim_host){.name = mem_printf("host-%04d", i),
+                               .cpu_millis = 4000,
+                               .mem_bytes = INT64_C(8) << 30,
+                               .pods = -1,
+                               .schedulable = true};
         struct sim_service *v = ARRAY_PUSH(s->services, s->n_services);
         *v = (struct sim_service){.name = mem_printf("service-%04d", i),
-                                  .namespace = mem_strdup("default"), .replicas = 1,
-                                  .n_hosts = 1, .start_up_ms = 1000, .movable = true};
+                                  .namespace = mem_strdup("default"),
+                                  .replicas = 1,
+                                  .n_hosts = 1,
+                                  .start_up_ms = 1000,
+                                  .movable = true};
         v->hosts = mem_alloc(sizeof *v->hosts);
         v->hosts[0] = host + i;
         names_add(&s->host_names, h->name, host + i);

@@ -57,15 +57,15 @@ const char *unit_cpu(const char *text, int64_t *millis)
 const char *unit_size(const char *text, int64_t *bytes)
 {
     static const struct unit units[] = {
-        {"", 1},      {"k", 1e3},      {"M", 1e6},      {"G", 1e9},      {"T", 1e12},
+        {"", 1},      {"k", 1e3},     {"M", 1e6},     {"G", 1e9},     {"T", 1e12},
         {"Ki", 1024}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {NULL, 0}};
     return quantity(text, units, "must be a size like 256Mi or 8G", bytes);
 }
 
 const char *unit_micros(const char *text, int64_t *micros)
 {
-    static const struct unit units[] = {{"us", 1},     {"ms", 1e3},    {"s", 1e6},
-                                        {"m", 60e6},   {"h", 3600e6}, {NULL, 0}};
+    static const struct unit units[] = {{"us", 1},   {"ms", 1e3},   {"s", 1e6},
+                                        {"m", 60e6}, {"h", 3600e6}, {NULL, 0}};
     if (!strcmp(text, "0")) {
         *micros = 0;
         return NULL;
