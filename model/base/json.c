@@ -82,12 +82,13 @@ json_t *json_parse(const char *text, size_t size, const struct json_limits *limi
 {
     json_error_t problem;
 
+    text = size ? text : "";
     if (size > limits->max_bytes) {
         err_set(err, ERR_TOO_LARGE, "document of %zu bytes, above the limit of %zu", size,
                 limits->max_bytes);
         return NULL;
     }
-    const char *zero = size ? memchr(text, '\0', size) : NULL;
+    const char *zero = memchr(text, '\0', size);
     if (zero) {
         error_at(text, (size_t)(zero - text), ERR_INPUT, "zero byte", err);
         return NULL;
@@ -99,8 +100,7 @@ json_t *json_parse(const char *text, size_t size, const struct json_limits *limi
     }
     if (depth_check(text, size, limits->max_depth, err) < 0)
         return NULL;
-    json_t *tree = json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
-                              &problem);
+    json_t *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (tree)
         return tree;
     switch (json_error_code(&problem)) {

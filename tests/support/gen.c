@@ -104,7 +104,8 @@ static void gen_hosts(struct rng *rng, struct model *model, const struct gen_opt
     size_t n = 1 + rng_below(rng, options->max_hosts);
 
     for (size_t i = 0; i < n; i++) {
-        struct host *host = &model->hosts[add_named(model, "h", i, model_add_host)];
+        int index = add_named(model, "h", i, model_add_host);
+        struct host *host = &model->hosts[index];
         host->cpu_cap_millis = rng_int(rng, 500, 8000);
         host->mem_cap_bytes = rng_int(rng, 500, 8000) << 20;
         host->schedulable = !rng_chance(rng, 0.05);
@@ -137,7 +138,8 @@ static void gen_services(struct rng *rng, struct model *model, const struct gen_
     size_t n = 1 + rng_below(rng, options->max_services);
 
     for (size_t i = 0; i < n; i++) {
-        struct service *service = &model->services[add_named(model, "s", i, model_add_service)];
+        int index = add_named(model, "s", i, model_add_service);
+        struct service *service = &model->services[index];
         service->stateful = options->fixed && rng_chance(rng, 0.1);
         service->movable = !(options->fixed && rng_chance(rng, 0.1));
         service->rollout = options->fixed && rng_chance(rng, 0.05);
