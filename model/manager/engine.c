@@ -382,22 +382,15 @@ static void on_sent(struct engine *engine, const struct engine_event *ev)
     c->attempt = ev->attempt;
     stage->cycle = ev->cycle;
     stage->attempt = ev->attempt;
-    stage->done = 0;
     stage->stop_sent = false;
-    stage->allowance_ms = ev->value;
-    stage->deadline_ms = engine->now_ms + ev->value;
-    stage->last_ms = engine->now_ms + ENGINE_MAX_DEADLINES * ev->value;
+    deadline_start(&stage->deadline, engine->now_ms, ev->value);
 }
 
 static void on_progress(struct engine *engine, const struct engine_event *ev)
 {
     struct engine_stage *stage = &engine->stages[ev->stage];
-    if (stage->cycle != ev->cycle || stage->attempt != ev->attempt || ev->value <= stage->done)
-        return;
-    stage->done = ev->value;
-    stage->deadline_ms = engine->now_ms + stage->allowance_ms;
-    if (stage->deadline_ms > stage->last_ms)
-        stage->deadline_ms = stage->last_ms;
+    if (stage->cycle == ev->cycle && stage->attempt == ev->attempt)
+        deadline_progress(&stage->deadline, engine->now_ms, ev->value);
 }
 
 static void after_plan(struct engine *engine, struct engine_cycle *c,
@@ -621,7 +614,7 @@ static void check_deadlines(struct engine *engine)
 {
     for (int p = 0; p < PARTY_N; p++) {
         struct engine_stage *stage = &engine->stages[p];
-        if (stage->cycle && engine->now_ms >= stage->deadline_ms && stage->up) {
+        if (stage->cycle && stage->up && !deadline_left_ms(&stage->deadline, engine->now_ms)) {
             stage->kill = true;
             stage->up = false; /* until the hello of its next life */
         }

@@ -9,8 +9,8 @@
  *  - A request goes out only when the step before it is committed, its stage is up and idle. Every
  *    sending has a new attempt number, never used again in that cycle; only the answer to the
  *    attempt awaited counts. Three failures fail the cycle.
- *  - A request's deadline is extended by progress whose counter grew, up to ENGINE_MAX_DEADLINES
- *    in all; then its stage is killed, which is one failure.
+ *  - A request's deadline is extended by progress whose counter grew, up to ten in all (policy.h);
+ *    then its stage is killed, which is one failure.
  *  - When the store fails, every unsaved step is taken back: a cycle that has moved nothing fails,
  *    one that has moves in flight asks its stage again once the store works. */
 #ifndef REMAP_MANAGER_ENGINE_H
@@ -21,10 +21,10 @@
 #include <stdint.h>
 #include "model/config.h"
 #include "model/manager/cycle.h"
+#include "model/manager/policy.h"
 #include "model/wire/envelope.h"
 
 #define ENGINE_MAX_FAILURES 3      /* per cycle: design.md 3 */
-#define ENGINE_MAX_DEADLINES 10    /* a request that works on may take ten deadlines in all */
 #define ENGINE_RETRY_MS 2000       /* after a failure answer; doubled each time: 2, 4 s */
 #define ENGINE_STORE_RETRY_MS 5000 /* a full disk is looked at again this often */
 #define ENGINE_REASON_SIZE 500     /* as struct err: most reasons are one */
@@ -82,8 +82,7 @@ struct engine_cycle {
 struct engine_stage {
     bool up;
     int64_t cycle, attempt; /* the request it works on; cycle 0: idle */
-    int64_t deadline_ms, allowance_ms, last_ms; /* next deadline, its length, the latest possible */
-    int64_t done;           /* work counter of its progress */
+    struct deadline deadline;
     bool kill;              /* hangs: to be killed */
     bool stop_sent;
 };

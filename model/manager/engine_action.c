@@ -122,7 +122,7 @@ int64_t engine_next_ms(const struct engine *engine)
     int64_t at = INT64_MAX;
     for (int p = 0; p < PARTY_N; p++)
         if (engine->stages[p].cycle && engine->stages[p].up)
-            sooner(&at, engine->stages[p].deadline_ms);
+            sooner(&at, engine->stages[p].deadline.due_ms);
     if (engine->store_broken)
         sooner(&at, engine->store_retry_ms);
     for (size_t i = 0; i < engine->n_cycles; i++) {

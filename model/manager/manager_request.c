@@ -296,7 +296,7 @@ static int build_execute(struct manager *m, const struct engine_cycle *c,
     /* A move may wait for its replica as long as configured before its counter grows; ten such times
      * are too few for a plan of more moves. */
     int64_t one = *allowance_ms + app->ready_timeout_ms;
-    int64_t share = one * (int64_t)(plan->n_moves + 1) / ENGINE_MAX_DEADLINES;
+    int64_t share = one * (int64_t)(plan->n_moves + 1) / DEADLINE_MAX_LENGTHS;
     *allowance_ms = one > share ? one : share;
     return 0;
 }
