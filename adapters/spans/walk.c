@@ -295,9 +295,11 @@ int walk_end(struct walk *walk, struct err *err)
     yajl_status status = yajl_complete_parse(walk->yajl);
     if (status == yajl_status_client_canceled)
         return fail(walk, "", 0, err);
+    if (!walk->documents)
+        return err_set(err, ERR_INPUT, "holds no JSON document");
     if (status == yajl_status_error || walk->depth > 0 || walk->skipped > 0) {
         err_set(err, ERR_INPUT, "ends in the middle of a document");
         return fail(walk, "", 0, err);
     }
-    return walk->documents ? 0 : err_set(err, ERR_INPUT, "holds no JSON document");
+    return 0;
 }
