@@ -12,7 +12,8 @@
 #include "model/base/mem.h"
 #include "model/base/utf8.h"
 
-const struct json_limits json_limits_document = {.max_bytes = (size_t)256 << 20, .max_depth = 64};
+const struct json_limits json_limits_document = {
+    .max_bytes = (size_t)256 << 20, .max_depth = 64, .max_containers = 20000000};
 const struct json_limits json_limits_header = {.max_bytes = (size_t)64 << 10, .max_depth = 8};
 
 /* Line and column (both from 1, columns in bytes) of an offset. */
@@ -49,9 +50,19 @@ static size_t string_end(const char *text, size_t size, size_t at)
     return size;
 }
 
-static int depth_check(const char *text, size_t size, size_t max_depth, struct err *err)
+static int shape_error(const char *text, size_t offset, enum err_kind kind, const char *what,
+                       size_t limit, struct err *err)
 {
-    size_t depth = 0;
+    char line[80];
+
+    snprintf(line, sizeof line, what, limit);
+    return error_at(text, offset, kind, line, err);
+}
+
+static int shape_check(const char *text, size_t size, const struct json_limits *limits,
+                       struct err *err)
+{
+    size_t depth = 0, containers = 0;
 
     for (size_t i = 0; i < size; i++) {
         switch (text[i]) {
@@ -60,11 +71,12 @@ static int depth_check(const char *text, size_t size, size_t max_depth, struct e
             break;
         case '[':
         case '{':
-            if (++depth > max_depth) {
-                char what[64];
-                snprintf(what, sizeof what, "nested deeper than %zu levels", max_depth);
-                return error_at(text, i, ERR_INPUT, what, err);
-            }
+            if (++depth > limits->max_depth)
+                return shape_error(text, i, ERR_INPUT, "nested deeper than %zu levels",
+                                   limits->max_depth, err);
+            if (limits->max_containers && ++containers > limits->max_containers)
+                return shape_error(text, i, ERR_TOO_LARGE, "more than %zu objects and arrays",
+                                   limits->max_containers, err);
             break;
         case ']':
         case '}':
@@ -98,7 +110,7 @@ json_t *json_parse(const char *text, size_t size, const struct json_limits *limi
         error_at(text, valid, ERR_INPUT, "not valid UTF-8", err);
         return NULL;
     }
-    if (depth_check(text, size, limits->max_depth, err) < 0)
+    if (shape_check(text, size, limits, err) < 0)
         return NULL;
     json_t *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (tree)

@@ -21,9 +21,11 @@
 struct json_limits {
     size_t max_bytes; /* of the text */
     size_t max_depth;
+    size_t max_containers; /* objects and arrays; 0: as many as fit into max_bytes */
 };
 
-/* contract.md 2: 256 MiB, depth 64. */
+/* contract.md 2: 256 MiB, depth 64; twice its 10^7 rows, since "[]," costs forty times its bytes
+ * as a tree. */
 extern const struct json_limits json_limits_document;
 /* One envelope header or command: 64 KiB, depth 8. */
 extern const struct json_limits json_limits_header;

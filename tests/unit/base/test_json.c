@@ -66,12 +66,25 @@ static void test_json_parse_when_zero_byte_is_inside_names_it(void **state)
 static void test_json_parse_when_larger_than_limit_is_too_large(void **state)
 {
     struct err err = ERR_INIT;
-    const struct json_limits limits = {4, 2};
+    const struct json_limits limits = {4, 2, 0};
 
     (void)state;
     assert_null(json_parse("[  1]", 5, &limits, &err));
     assert_int_equal(err.kind, ERR_TOO_LARGE);
     AUTO_JSON json_t *tree = json_parse("[ 1]", 4, &limits, &err);
+    assert_non_null(tree);
+}
+
+static void test_json_parse_when_containers_are_too_many_is_too_large(void **state)
+{
+    struct err err = ERR_INIT;
+    const struct json_limits limits = {100, 9, 3};
+
+    (void)state;
+    assert_null(json_parse("[[],\n{},[]]", 11, &limits, &err));
+    assert_int_equal(err.kind, ERR_TOO_LARGE);
+    assert_string_equal(err.text, "line 2, column 4: more than 3 objects and arrays");
+    AUTO_JSON json_t *tree = json_parse("[[],\n{}]", 8, &limits, &err);
     assert_non_null(tree);
 }
 
@@ -281,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_json_parse_when_document_is_bad_names_line_and_column),
         cmocka_unit_test(test_json_parse_when_zero_byte_is_inside_names_it),
         cmocka_unit_test(test_json_parse_when_larger_than_limit_is_too_large),
+        cmocka_unit_test(test_json_parse_when_containers_are_too_many_is_too_large),
         cmocka_unit_test(test_json_parse_when_very_deep_does_not_recurse),
         cmocka_unit_test(test_json_parse_when_brackets_are_in_strings_counts_none),
         cmocka_unit_test(test_jval_when_value_is_wrong_names_its_place),
