@@ -10,9 +10,13 @@
 #include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/manager/cli.h"
+#include "model/manager/cycle.h"
 #include "model/manager/daemon.h"
 #include "model/manager/demo_cluster.h"
 #include "model/manager/demo_show.h"
+
+/* Five simulated minutes to settle in three seconds. */
+#define DEMO_SPEED "100"
 
 struct demo {
     struct demo_cluster cluster;
@@ -20,7 +24,7 @@ struct demo {
     bool colour;
     int64_t began_ms;
     int64_t cycle; /* the first one; 0: none yet */
-    size_t n_moves;
+    bool ended;    /* it has come to its end */
 };
 
 /* --- progress --- */
@@ -58,6 +62,8 @@ static void on_cycle(void *ctx, int64_t cycle, const char *app, const char *stat
     (void)app;
     if (!demo->cycle)
         demo->cycle = cycle;
+    int known = cycle_state_from_name(state);
+    demo->ended = known >= 0 && cycle_ended((enum cycle_state)known);
     demo_line(demo, state, reason && *reason ? reason : state_text(state));
 }
 
@@ -67,8 +73,6 @@ static void on_move(void *ctx, int64_t cycle, const struct daemon_move *move)
     (void)cycle;
     if (strcmp(move->state, "intended") == 0 || strcmp(move->state, "planned") == 0)
         return;
-    bool applied = strcmp(move->state, "applied") == 0;
-    demo->n_moves += applied;
     AUTO_FREE char *text = mem_printf(
         "%s: %s → %s  %s%s%s", move->instance ? move->instance : move->service,
         move->source ? move->source : "nowhere", move->target ? move->target : "-", move->state,
@@ -153,8 +157,9 @@ static int demo_report(struct demo *demo, const struct cli *cli, int rc, struct 
 {
     AUTO_BUF struct buf out = BUF_INIT;
     AUTO(store) struct store *store = NULL;
-    if (!demo->cycle)
-        return err_set(err, ERR_IO, "no cycle was begun");
+    if (!demo->ended)
+        return err_set(err, ERR_IO, "stopped before the cycle had ended (its store: %s)",
+                       demo->cluster.store);
     if (store_open_read(demo->cluster.store, &store, err))
         return -1;
     if (cli->output == CLI_JSON) {
@@ -183,7 +188,7 @@ static int demo_all(struct demo *demo, const struct cli *cli, struct err *err)
     if (demo_cluster_prepare(&demo->cluster, cli_opt(cli, "keep"), cli_opt(cli, "scenario"),
                              err) ||
         write_config(&demo->cluster, cli_opt(cli, "planner"), err) ||
-        demo_cluster_start(&demo->cluster, cli_opt(cli, "speed"), err))
+        demo_cluster_start(&demo->cluster, cli_opt(cli, "speed") ? cli_opt(cli, "speed") : DEMO_SPEED, err))
         return -1;
     AUTO_FREE char *what = mem_printf("%s, from %s, in %s", demo->cluster.name,
                                       demo->cluster.scenario, demo->cluster.dir);
@@ -213,7 +218,7 @@ static int demo_run(struct cli *cli, struct err *err)
 
 static const struct cli_option demo_options[] = {
     {'s', "scenario", "NAME|FILE", "what the cluster is made of; default sock-shop", false},
-    {0, "speed", "X", "simulated seconds per second; default the scenario's", false},
+    {0, "speed", "X", "simulated seconds per second; default 100", false},
     {'p', "planner", "NAME", "default auto", false},
     {0, "keep", "DIR", "folder for store, configuration and journal; default a new one in $TMPDIR",
      false},

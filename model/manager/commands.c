@@ -17,5 +17,6 @@ const struct cli_command *const cli_commands[] = {
     &cmd_pause,
     &cmd_resume,
     &cmd_release,
+    &cmd_demo,
     NULL,
 };

@@ -19,6 +19,7 @@
 #include "model/base/clock.h"
 #include "model/base/file.h"
 #include "model/base/mem.h"
+#include "model/manager/filter.h"
 
 /* Reading the largest scenario takes it about a second. */
 #define START_MS 10000
@@ -26,24 +27,18 @@
 
 /* --- places --- */
 
-/* The folder of the running program, NULL when /proc is not there. */
-static char *program_dir(void)
-{
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
-        return NULL;
-    path[n] = '\0';
-    char *slash = strrchr(path, '/');
-    return slash ? mem_strndup(path, (size_t)(slash - path)) : NULL;
-}
-
+/* Where scenarios are: a checkout that was built, an installed tree that was moved, the installed
+ * one. */
 static char *scenarios_dir(void)
 {
-    AUTO_FREE char *own = program_dir();
-    AUTO_FREE char *checkout = mem_printf("%s/../../../etc/scenarios", own ? own : ".");
-    return access(checkout, R_OK) == 0 ? steal(checkout)
-                                       : mem_strdup(REMAP_DATADIR "/remap/scenarios");
+    char own[PATH_MAX] = ".";
+    struct err ignored = ERR_INIT;
+    (void)program_dir(own, &ignored);
+    AUTO_FREE char *checkout = mem_printf("%s/../../../etc/scenarios", own);
+    AUTO_FREE char *moved = mem_printf("%s/../share/remap/scenarios", own);
+    char *found = realpath(checkout, NULL);
+    found = found ? found : realpath(moved, NULL);
+    return found ? found : mem_strdup(REMAP_DATADIR "/remap/scenarios");
 }
 
 static int by_name(const void *a, const void *b)
@@ -134,19 +129,6 @@ int demo_cluster_prepare(struct demo_cluster *demo, const char *keep, const char
 
 /* --- the process --- */
 
-static char *simulated_path(struct err *err)
-{
-    AUTO_FREE char *own = program_dir();
-    AUTO_FREE char *beside = mem_printf("%s/remap-simulated", own ? own : ".");
-    if (access(beside, X_OK) == 0)
-        return steal(beside);
-    if (access(REMAP_LIBEXECDIR "/remap-simulated", X_OK) == 0)
-        return mem_strdup(REMAP_LIBEXECDIR "/remap-simulated");
-    err_set(err, ERR_CONFIG, "remap-simulated is neither in %s nor in %s", own ? own : ".",
-            REMAP_LIBEXECDIR);
-    return NULL;
-}
-
 static void child_exec(const struct demo_cluster *demo, const char *path, const char *speed,
                        int lifeline)
 {
@@ -199,10 +181,10 @@ static int ended_early(const struct demo_cluster *demo, struct err *err)
 
 int demo_cluster_start(struct demo_cluster *demo, const char *speed, struct err *err)
 {
-    AUTO_FREE char *path = simulated_path(err);
+    AUTO_FREE char *path = NULL;
     int ends[2];
     struct sockaddr_un limit;
-    if (!path)
+    if (program_path("remap-simulated", NULL, &path, err))
         return -1;
     if (strlen(demo->socket) >= sizeof limit.sun_path)
         return err_set(err, ERR_USAGE, "%s: too long for a socket; take a shorter --keep",

@@ -282,7 +282,7 @@ void draw_placement(const struct model *model, const struct draw_edge *edges, si
         colour(&d, "\033[0m", out);
         buf_printf(out, " %s ↔ %s %.1f%%", d.marked[i].a, d.marked[i].b, 100 * d.marked[i].share);
         if (i % 3 == 2 && i + 1 < d.n_marked)
-            buf_puts(out, "\n         ");
+            buf_puts(out, "\n        ");
     }
     buf_puts(out, d.n_marked ? "\n" : "no traffic crosses hosts\n");
 }

@@ -17,34 +17,53 @@
 /* A line of a stage on stderr; longer ones are cut here. */
 #define LINE_MAX_BYTES 4096
 
-int stage_path(enum party stage, const char *stages_dir, char **out, struct err *err)
+int program_dir(char out[PATH_MAX], struct err *err)
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n <= 0) {
+        return err_set(err, ERR_IO, "/proc/self/exe: %s", strerror(errno));
+    }
+    out[n] = '\0';
+    *strrchr(out, '/') = '\0';
+    return 0;
+}
+
+int program_path(const char *name, const char *dir, char **out, struct err *err)
 {
     char own[PATH_MAX];
-    const char *beside = stages_dir;
-    if (!stages_dir) {
-        ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-        if (n < 0) {
-            return err_set(err, ERR_IO, "/proc/self/exe: %s", strerror(errno));
+    if (dir) {
+        AUTO_FREE char *only = mem_printf("%s/%s", dir, name);
+        if (access(only, X_OK) != 0) {
+            return err_set(err, ERR_CONFIG, "%s: %s", only, strerror(errno));
         }
-        own[n] = '\0';
-        *strrchr(own, '/') = '\0';
-        beside = own;
-    }
-    AUTO_FREE char *first = mem_printf("%s/remap-%s", beside, party_name(stage));
-    if (access(first, X_OK) == 0) {
-        *out = steal(first);
+        *out = steal(only);
         return 0;
     }
-    if (stages_dir) {
-        return err_set(err, ERR_CONFIG, "%s: %s", first, strerror(errno));
+    if (program_dir(own, err) < 0) {
+        return -1;
     }
-    AUTO_FREE char *second = mem_printf("%s/remap-%s", REMAP_LIBEXECDIR, party_name(stage));
-    if (access(second, X_OK) == 0) {
-        *out = steal(second);
-        return 0;
+    /* A build tree; an installed tree that was moved as a whole; the installed tree. */
+    char *places[] = {mem_printf("%s/%s", own, name),
+                      mem_printf("%s/../libexec/remap/%s", own, name),
+                      mem_printf("%s/%s", REMAP_LIBEXECDIR, name)};
+    int rc = -1;
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        if (rc < 0 && access(places[i], X_OK) == 0) {
+            *out = steal(places[i]);
+            rc = 0;
+        }
+        free(places[i]);
     }
-    return err_set(err, ERR_CONFIG, "remap-%s is neither in %s nor in %s", party_name(stage),
-                   beside, REMAP_LIBEXECDIR);
+    if (rc < 0) {
+        err_set(err, ERR_CONFIG, "%s is neither in %s nor in %s", name, own, REMAP_LIBEXECDIR);
+    }
+    return rc;
+}
+
+int stage_path(enum party stage, const char *stages_dir, char **out, struct err *err)
+{
+    AUTO_FREE char *name = mem_printf("remap-%s", party_name(stage));
+    return program_path(name, stages_dir, out, err);
 }
 
 struct filter {

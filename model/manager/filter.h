@@ -2,14 +2,19 @@
 #ifndef REMAP_MANAGER_FILTER_H
 #define REMAP_MANAGER_FILTER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "model/base/buf.h"
 #include "model/base/err.h"
 #include "model/wire/envelope.h"
 
-/* The program of a stage ("remap-planner"): beside the running program (/proc/self/exe), else in
- * LIBEXECDIR/remap. `stages_dir` not NULL: only there. Caller frees. ERR_CONFIG names both places. */
+/* The folder of the running program (/proc/self/exe). ERR_IO. */
+int program_dir(char out[PATH_MAX], struct err *err);
+/* A program of ours: beside the running one, in ../libexec/remap from there (an installed tree that
+ * was moved), else in LIBEXECDIR/remap. `dir` not NULL: only there. Caller frees. ERR_CONFIG. */
+int program_path(const char *name, const char *dir, char **out, struct err *err);
+/* The same for a stage ("remap-planner"). */
 int stage_path(enum party stage, const char *stages_dir, char **out, struct err *err);
 
 /* Runs `remap-STAGE --filter TYPE` on the request. *exit_code: 0, or what the stage chose for a
