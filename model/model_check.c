@@ -237,20 +237,17 @@ static int costs_check(const char *kind, const struct network_cost *rows, size_t
     return rc;
 }
 
-/* Indices in range and none twice; `mark` is all zero, and again after. */
+/* Indices in range and none twice; `mark` is all false, and again after a good list. */
 static int list_check(const int *list, size_t n, size_t ends, bool *mark)
 {
-    int rc = 0;
-    size_t done = 0;
-
-    for (; done < n && rc == 0; done++) {
-        if (!in_range(list[done], ends) || mark[list[done]])
+    for (size_t i = 0; i < n; i++) {
+        if (!in_range(list[i], ends) || mark[list[i]])
             return -1;
-        mark[list[done]] = true;
+        mark[list[i]] = true;
     }
-    for (size_t i = 0; i < done; i++)
+    for (size_t i = 0; i < n; i++)
         mark[list[i]] = false;
-    return rc;
+    return 0;
 }
 
 static int rules_check(const struct model *model, struct err *err)

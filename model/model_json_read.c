@@ -163,24 +163,28 @@ static int read_host(struct model *model, const struct jval *v, struct err *err)
     return read_labels(host, &labels, err);
 }
 
-/* Twice the same service: the stricter of both counts (algorithms.md 4). */
-static void dependency_add(struct service *service, const struct dependency *on)
+/* Twice the same service: the stricter of both counts (algorithms.md 4). `seen` maps the services
+ * of this list to their places. */
+static void dependency_add(struct service *service, const struct dependency *on,
+                           struct names *seen)
 {
-    for (size_t i = 0; i < service->n_depends_on; i++) {
-        struct dependency *known = &service->depends_on[i];
-        if (strcmp(known->service, on->service) != 0)
-            continue;
-        if (on->max_network_cost < known->max_network_cost) /* not given is 0 there */
-            known->max_network_cost = on->max_network_cost;
-        if (on->min_bandwidth > known->min_bandwidth)
-            known->min_bandwidth = on->min_bandwidth;
-        free(on->service);
+    int place = names_get(seen, on->service);
+
+    if (place < 0) {
+        *ARRAY_PUSH(service->depends_on, service->n_depends_on) = *on;
+        names_add(seen, on->service, (int)service->n_depends_on - 1);
         return;
     }
-    *ARRAY_PUSH(service->depends_on, service->n_depends_on) = *on;
+    struct dependency *known = &service->depends_on[place];
+    if (on->max_network_cost < known->max_network_cost) /* not given is 0 there */
+        known->max_network_cost = on->max_network_cost;
+    if (on->min_bandwidth > known->min_bandwidth)
+        known->min_bandwidth = on->min_bandwidth;
+    free(on->service);
 }
 
-static int read_dependency(struct service *service, const struct jval *v, struct err *err)
+static int read_dependency(struct service *service, const struct jval *v, struct names *seen,
+                           struct err *err)
 {
     static const char *const keys[] = {"service", "max_network_cost", "min_bandwidth", NULL};
     struct dependency on = {NULL, -1, -1};
@@ -195,8 +199,24 @@ static int read_dependency(struct service *service, const struct jval *v, struct
         read_opt_int(v, "min_bandwidth", &on.min_bandwidth, err) < 0)
         return -1;
     on.service = mem_strdup(name);
-    dependency_add(service, &on);
+    dependency_add(service, &on, seen);
     return 0;
+}
+
+static int read_dependencies(struct service *service, const struct jval *list, struct err *err)
+{
+    struct names seen = NAMES_INIT;
+    size_t n = 0;
+    int rc = 0;
+
+    if (!jval_absent(list) && jval_array(list, MODEL_MAX_ROWS, &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct jval row = jval_at(list, i);
+        rc = read_dependency(service, &row, &seen, err);
+    }
+    names_wipe(&seen);
+    return rc;
 }
 
 static int read_service(struct model *model, const struct jval *v, struct err *err)
@@ -224,15 +244,7 @@ static int read_service(struct model *model, const struct jval *v, struct err *e
         read_opt_text(v, "version", WHY_MAX_BYTES, &service->version, err) < 0)
         return -1;
     struct jval list = jval_get(v, "depends_on");
-    size_t n = 0;
-    if (!jval_absent(&list) && jval_array(&list, MODEL_MAX_ROWS, &n, err) < 0)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        struct jval row = jval_at(&list, i);
-        if (read_dependency(service, &row, err) < 0)
-            return -1;
-    }
-    return 0;
+    return read_dependencies(service, &list, err);
 }
 
 /* Services may depend on later ones, so names are looked up when all are known. */

@@ -346,8 +346,8 @@ static int moves_check(const struct plan *plan, struct plan_walk *walk, bool mov
         return err_set(err, ERR_INPUT, "restarts is %" PRId64 ", the moves make it %" PRId64,
                        plan->restarts, restarts);
     /* 1e-6: sums of 10^5 gains near 1 round by less */
-    if (fabs(gains - (plan->affinity_after - plan->affinity_before)) >
-        1e-6 * fmax(1, fabs(plan->affinity_before)))
+    if (!(fabs(gains - (plan->affinity_after - plan->affinity_before)) <=
+          1e-6 * fmax(1, fabs(plan->affinity_before))))
         return err_set(err, ERR_INPUT, "gains sum to %.9g, affinity changes by %.9g", gains,
                        plan->affinity_after - plan->affinity_before);
     return 0;

@@ -45,7 +45,7 @@ static uint32_t name_hash(const char *name, uint64_t seed)
     return (uint32_t)(hash ^ (hash >> 32));
 }
 
-static uint64_t seed_new(void)
+uint64_t names_seed(void)
 {
     uint64_t seed;
 
@@ -70,7 +70,7 @@ static void names_grow(struct names *names)
     size_t n_old = names->n_slots;
 
     if (n_old == 0)
-        names->seed = seed_new();
+        names->seed = names_seed();
     names->n_slots = n_old ? n_old * 2 : 16;
     names->slots = mem_array(names->n_slots, sizeof *names->slots);
     for (size_t i = 0; i < n_old; i++)

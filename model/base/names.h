@@ -19,6 +19,9 @@ int names_add(struct names *names, const char *name, int value);
 int names_get(const struct names *names, const char *name); /* -1 when absent */
 void names_wipe(struct names *names);
 
+/* A random number for a hash table, so that its collisions cannot be chosen from outside. */
+uint64_t names_seed(void);
+
 /* Nearest of `candidates` (NULL-terminated) by edit distance, for "did you mean"; NULL when none
  * is near. */
 const char *names_nearest(const char *name, const char *const candidates[]);

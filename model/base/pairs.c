@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model/base/mem.h"
+#include "model/base/names.h"
 
 struct pairs_slot {
     uint64_t key; /* 0: free */
@@ -21,7 +22,7 @@ static uint64_t pair_key(int a, int b)
 static struct pairs_slot *slot_find(const struct pairs *pairs, uint64_t key)
 {
     /* Finaliser of splitmix64: neighbours in the keys are none in the table. */
-    uint64_t hash = key;
+    uint64_t hash = key ^ pairs->seed;
     hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
     size_t i = (hash ^ (hash >> 31)) & (pairs->n_slots - 1);
@@ -36,6 +37,8 @@ static void pairs_grow(struct pairs *pairs)
     struct pairs_slot *old = pairs->slots;
     size_t n_old = pairs->n_slots;
 
+    if (n_old == 0)
+        pairs->seed = names_seed();
     pairs->n_slots = n_old ? n_old * 2 : 16;
     pairs->slots = mem_array(pairs->n_slots, sizeof *pairs->slots);
     for (size_t i = 0; i < n_old; i++)

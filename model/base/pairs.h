@@ -9,9 +9,10 @@
 struct pairs {
     struct pairs_slot *slots;
     size_t n_slots, n_used;
+    uint64_t seed; /* random per map */
 };
 
-#define PAIRS_INIT {NULL, 0, 0}
+#define PAIRS_INIT {NULL, 0, 0, 0}
 
 /* The number of (a, b), 0 when it was not there; valid until the next pairs_at. */
 int64_t *pairs_at(struct pairs *pairs, int a, int b);

@@ -18,6 +18,7 @@
 #include "model/base/log.h"
 #include "model/base/mem.h"
 #include "model/base/names.h"
+#include "model/base/pairs.h"
 #include "model/base/utf8.h"
 
 static void test_err_prefix_when_text_is_there_puts_it_before(void **state)
@@ -298,6 +299,25 @@ static void test_names_when_many_finds_each(void **state)
         free(texts[i]);
 }
 
+static void test_pairs_when_many_keeps_each_number(void **state)
+{
+    struct pairs pairs = PAIRS_INIT;
+
+    (void)state;
+    assert_int_equal(pairs_get(&pairs, 0, 0, -1), -1);
+    for (int a = 0; a < 60; a++)
+        for (int b = 0; b < 60; b++)
+            *pairs_at(&pairs, a, b) += 100 * a + b;
+    *pairs_at(&pairs, INT32_MAX, INT32_MAX) = -5;
+    for (int a = 0; a < 60; a++)
+        for (int b = 0; b < 60; b++)
+            assert_int_equal(pairs_get(&pairs, a, b, -1), 100 * a + b);
+    assert_int_equal(pairs_get(&pairs, INT32_MAX, INT32_MAX, -1), -5);
+    assert_int_equal(pairs_get(&pairs, 60, 0, -1), -1);
+    pairs_wipe(&pairs);
+    assert_int_equal(pairs_get(&pairs, 1, 1, 7), 7);
+}
+
 static void test_names_nearest_when_typo_finds_the_meant(void **state)
 {
     static const char *const keys[] = {"cpu_cap_millis", "mem_cap_bytes", "name", "zone", NULL};
@@ -474,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_duration_parse_when_invalid_is_config_error),
         cmocka_unit_test(test_duration_text_when_written_reads_back),
         cmocka_unit_test(test_names_when_many_finds_each),
+        cmocka_unit_test(test_pairs_when_many_keeps_each_number),
         cmocka_unit_test(test_names_nearest_when_typo_finds_the_meant),
         cmocka_unit_test(test_name_problem_when_name_is_bad_says_what),
         cmocka_unit_test_setup_teardown(test_file_write_atomic_when_written_reads_back,
