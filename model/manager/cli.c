@@ -201,21 +201,50 @@ static void help_option(struct table *table, const struct cli_option *option,
         table_cell(table, option->help);
 }
 
+#define HELP_COLUMNS 100
+
+/* Paragraphs wrapped to a screen; lines that begin with a blank stay as they are. */
+static void help_about(const char *text, struct buf *out)
+{
+    size_t column = 0;
+    while (*text) {
+        size_t blanks = strspn(text, " "), n = strcspn(text + blanks, " \n");
+        bool fresh = column == 0;
+        if (!fresh && column + blanks + n > HELP_COLUMNS) {
+            buf_puts(out, "\n");
+            fresh = true;
+            column = 0;
+        }
+        size_t keep = fresh && column == 0 && blanks == 1 ? 0 : blanks;
+        buf_printf(out, "%*s%.*s", (int)keep, "", (int)n, text + blanks);
+        column += keep + n;
+        text += blanks + n;
+        if (*text == '\n') {
+            buf_puts(out, "\n");
+            column = 0;
+            text++;
+        }
+    }
+    buf_puts(out, "\n");
+}
+
 static void help_command(const struct cli_command *command, struct buf *out)
 {
     buf_printf(out, "remap %s - %s\n\nUsage: remap %s [options]%s%s\n", command->name,
                command->summary, command->name, command->args ? " " : "",
                command->args ? command->args : "");
-    if (command->about)
-        buf_printf(out, "\n%s\n", command->about);
-    static const char *const titles[] = {"Options:", "", NULL};
+    if (command->about) {
+        buf_puts(out, "\n");
+        help_about(command->about, out);
+    }
+    static const char *const titles[] = {"", "", NULL};
     AUTO(table) struct table *table = table_new(titles);
     const struct cli_option **all = options_of(command);
     for (const struct cli_option **o = all; *o; o++)
         help_option(table, *o, command);
     free(all);
-    buf_puts(out, "\n");
-    table_put(table, 0, out);
+    buf_puts(out, "\nOptions:\n");
+    table_put(table, 2, out);
     buf_puts(out, "\nExamples:\n");
     for (const char *line = command->examples; *line;) {
         size_t n = strcspn(line, "\n");

@@ -185,10 +185,11 @@ static int demo_report(struct demo *demo, const struct cli *cli, int rc, struct 
 
 static int demo_all(struct demo *demo, const struct cli *cli, struct err *err)
 {
+    const char *speed = cli_opt(cli, "speed");
     if (demo_cluster_prepare(&demo->cluster, cli_opt(cli, "keep"), cli_opt(cli, "scenario"),
                              err) ||
         write_config(&demo->cluster, cli_opt(cli, "planner"), err) ||
-        demo_cluster_start(&demo->cluster, cli_opt(cli, "speed") ? cli_opt(cli, "speed") : DEMO_SPEED, err))
+        demo_cluster_start(&demo->cluster, speed ? speed : DEMO_SPEED, err))
         return -1;
     AUTO_FREE char *what = mem_printf("%s, from %s, in %s", demo->cluster.name,
                                       demo->cluster.scenario, demo->cluster.dir);

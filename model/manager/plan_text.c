@@ -160,7 +160,8 @@ void plan_text(const struct plan *plan, const struct model *model, struct buf *o
         put_moves(plan, model, out);
     else
         buf_puts(out, "\nNothing to move.\n");
-    put_hosts(plan, model, out);
+    if (model->n_hosts)
+        put_hosts(plan, model, out);
     if (plan->n_discarded)
         put_discarded(plan, model, out);
 }

@@ -23,7 +23,7 @@ while read -r library users; do
     done
 done <<END
 sqlite remap
-microhttpd remap ?remap-monitor
+microhttpd remap remap-simulated ?remap-monitor
 curl ?remap-monitor ?remap-executor
 glpk ?remap-planner
 cyaml remap remap-simulated
@@ -45,7 +45,7 @@ only 'sqlite3\.h' model/store/
 only 'zmq\.h' model/wire/
 only 'glpk\.h' planner/
 only 'curl/' adapters/
-only 'microhttpd\.h' model/manager/http monitor/
+only 'microhttpd\.h' model/manager/http monitor/ adapters/simulated/server/
 only 'cyaml/|yaml\.h' model/base/yaml model/config adapters/simulated/server/
 only 'yajl/' adapters/ monitor/ model/base/
 
