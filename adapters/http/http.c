@@ -336,6 +336,8 @@ static int attempt(struct http *http, const struct request *req, struct http_ans
             mem_printf("Content-Type: %s", req->content_type ? req->content_type : "text/plain");
         headers = curl_slist_append(headers, type);
         headers = curl_slist_append(headers, "Expect:");
+        /* On a reused connection that breaks libcurl itself would send the request again. */
+        curl_easy_setopt(http->curl, CURLOPT_FRESH_CONNECT, 1L);
         curl_easy_setopt(http->curl, CURLOPT_CUSTOMREQUEST, req->method);
         curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, req->body ? req->body : "");
         curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->size);
