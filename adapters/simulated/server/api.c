@@ -143,6 +143,8 @@ static int do_fault(struct sim *sim, const struct api_request *req, struct api_a
     const struct cluster *c = sim_cluster(sim);
     if (!tree || fault_decode(c->scenario, &root, &fault, err))
         return -1;
+    if (fault.at_ms > INT64_C(315360000000))
+        return err_set(err, ERR_INPUT, "at_ms: is more than ten years away");
     fault.at_ms += c->last_ms;
     fault.done = false;
     if (sim_fault(sim, &fault, err) || sim_advance(sim, c->last_ms, err))

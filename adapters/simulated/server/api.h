@@ -14,8 +14,8 @@
  *   POST /v1/place    {cycle, seq, service, instance, source, target}
  *   POST /v1/undo     {cycle, seq}
  *   POST /v1/release  {service, dry_run}
- *   POST /v1/faults   {kind, …, after_ms}: armed or planned from now (+ after_ms, simulated)
- *   POST /v1/faults/clear
+ *   POST /v1/faults   {kind, service, host, at_ms, for_ms, times, delay_ms, status, replicas,
+ * factor, writes_only}: as in a scenario; at_ms is simulated, from now POST /v1/faults/clear
  *
  * Errors are {"error": text} with 400 (malformed), 404, 405, 409 (somebody was first, elsewhere),
  * 413, 422 (understood, refused), 500 (journal cannot be written). */

@@ -246,8 +246,8 @@ int change_decode(const struct cluster *c, const struct jval *line, struct chang
     v = jval_get(line, "fault");
     if (ch.kind == CHANGE_FAULT && fault_decode(c->scenario, &v, &ch.fault, err))
         return -1;
-    if (ch.kind == CHANGE_CLOCK && !(ch.speed > 0))
-        return jval_error(line, err, "a clock needs a speed");
+    if (ch.kind == CHANGE_CLOCK && ch.speed < 0.001)
+        return jval_error(line, err, "a clock needs a speed from 0.001 to 100000");
     *out = ch;
     return 0;
 }

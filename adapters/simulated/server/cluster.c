@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLOCK_END_MS 5e14 /* 15,000 years: half of what numbers in journals may be */
+
 const char *const replica_state_names[] = {"pending", "starting", "ready", "ended", NULL};
 
 struct cluster *cluster_new(const struct scenario *scenario)
@@ -16,7 +18,10 @@ struct cluster *cluster_new(const struct scenario *scenario)
     c->services = mem_array(scenario->n_services, sizeof *c->services);
     c->hosts = mem_array(scenario->n_hosts, sizeof *c->hosts);
     for (size_t i = 0; i < scenario->n_services; i++)
-        c->services[i] = (struct service_state){scenario->services[i].replicas, 1, 1.0, -1};
+        c->services[i] = (struct service_state){.wanted = scenario->services[i].replicas,
+                                                .revision = 1,
+                                                .load = 1,
+                                                .short_since_ms = -1};
     for (size_t i = 0; i < scenario->n_hosts; i++)
         c->hosts[i] = (struct host_state){true, 0, -1};
     return c;
@@ -36,6 +41,7 @@ void cluster_free(struct cluster *c)
     free(c->faults);
     free(c->loads);
     free(c->clock);
+    names_wipe(&c->names);
     free(c);
 }
 
@@ -58,10 +64,8 @@ struct change change_new(enum change_kind kind, int64_t at_ms)
 
 int cluster_replica(const struct cluster *c, const char *name)
 {
-    for (size_t i = 0; i < c->n_live; i++)
-        if (!strcmp(c->replicas[c->live[i]].name, name))
-            return c->live[i];
-    return -1;
+    int id = names_get(&c->names, name);
+    return id >= 0 && c->replicas[id].state != REPLICA_ENDED ? id : -1;
 }
 
 static struct placed *placed_find(const struct cluster *c, struct mark mark)
@@ -85,29 +89,12 @@ int cluster_successor(const struct cluster *c, int replica)
     return -1;
 }
 
-int64_t cluster_staying(const struct cluster *c, int service)
-{
-    int64_t staying = 0;
-    for (size_t i = 0; i < c->n_live; i++) {
-        const struct replica *r = &c->replicas[c->live[i]];
-        if (r->service != service)
-            continue;
-        /* One that replaces a live one does not count twice. */
-        bool pair = r->replaces >= 0 && c->replicas[r->replaces].state != REPLICA_ENDED;
-        staying += !pair;
-    }
-    return staying;
-}
-
 struct survey *cluster_survey(const struct cluster *c)
 {
     struct survey *survey = mem_array(c->scenario->n_services, sizeof *survey);
     for (size_t i = 0; i < c->n_live; i++) {
         const struct replica *r = &c->replicas[c->live[i]];
         struct survey *s = &survey[r->service];
-        bool pair = r->replaces >= 0 && c->replicas[r->replaces].state != REPLICA_ENDED;
-        s->staying += !pair;
-        s->pending += r->state == REPLICA_PENDING;
         s->in_flight += r->state != REPLICA_READY;
         s->old += r->revision < c->services[r->service].revision;
     }
@@ -116,7 +103,7 @@ struct survey *cluster_survey(const struct cluster *c)
 
 bool cluster_rolling(const struct cluster *c, int service, const struct survey *survey)
 {
-    return survey[service].old || survey[service].staying != c->services[service].wanted;
+    return survey[service].old || c->services[service].staying != c->services[service].wanted;
 }
 
 const char *cluster_room_beside(const struct cluster *c, const struct host_load *load, int service,
@@ -175,7 +162,7 @@ int64_t cluster_sim_ms(const struct cluster *c, int64_t wall_ms)
         i--;
     double sim =
         (double)c->clock[i].sim_ms + (double)(wall_ms - c->clock[i].wall_ms) * c->clock[i].speed;
-    return sim > 0 ? (int64_t)sim : 0;
+    return sim <= 0 ? 0 : sim < CLOCK_END_MS ? (int64_t)sim : (int64_t)CLOCK_END_MS;
 }
 
 int64_t cluster_wall_ms(const struct cluster *c, int64_t sim_ms)
@@ -192,31 +179,29 @@ int64_t cluster_wall_ms(const struct cluster *c, int64_t sim_ms)
 /* --- changing --- */
 
 /* "front-end-6d4b9c7f5-x2k9q", as a Deployment names its pods, or "db-2" for a stateful set. The
- * same history gives the same names. */
-char *cluster_next_name(const struct cluster *c, int service)
+ * same history gives the same names; none is ever used twice, and none is a service's. */
+static char *name_candidate(const struct cluster *c, int service, int64_t turn)
 {
-    int revision = c->services[service].revision;
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     const struct sim_service *v = &c->scenario->services[service];
-    if (v->stateful) {
-        for (int64_t ordinal = 0;; ordinal++) {
-            char *name = mem_printf("%s-%lld", v->name, (long long)ordinal);
-            if (cluster_replica(c, name) < 0)
-                return name;
-            free(name);
-        }
-    }
+    if (v->stateful)
+        return mem_printf("%s-%lld", v->name, (long long)(c->services[service].ever + turn));
     uint64_t key = rng_text(v->name);
-    for (uint64_t turn = 0;; turn++) {
-        uint64_t set = rng_hash(c->scenario->seed, key, (uint64_t)revision);
-        uint64_t pod = rng_hash(c->scenario->seed ^ key, c->n_replicas, turn);
-        char template_hash[10] = "", suffix[6] = "";
-        for (int i = 0; i < 9; i++, set /= 27)
-            template_hash[i] = letters[set % 27];
-        for (int i = 0; i < 5; i++, pod /= 27)
-            suffix[i] = letters[pod % 27];
-        char *name = mem_printf("%s-%s-%s", v->name, template_hash, suffix);
-        if (cluster_replica(c, name) < 0)
+    uint64_t set = rng_hash(c->scenario->seed, key, (uint64_t)c->services[service].revision);
+    uint64_t pod = rng_hash(c->scenario->seed ^ key, c->n_replicas, (uint64_t)turn);
+    char template_hash[10] = "", suffix[6] = "";
+    for (int i = 0; i < 9; i++, set /= 27)
+        template_hash[i] = letters[set % 27];
+    for (int i = 0; i < 5; i++, pod /= 27)
+        suffix[i] = letters[pod % 27];
+    return mem_printf("%s-%s-%s", v->name, template_hash, suffix);
+}
+
+char *cluster_next_name(const struct cluster *c, int service)
+{
+    for (int64_t turn = 0;; turn++) {
+        char *name = name_candidate(c, service, turn);
+        if (names_get(&c->names, name) < 0 && scenario_service(c->scenario, name) < 0)
             return name;
         free(name);
     }
@@ -254,7 +239,7 @@ static void note_placed(struct cluster *c, const struct change *ch, int now)
 static void note_short(struct cluster *c, int service, int64_t at_ms)
 {
     struct service_state *s = &c->services[service];
-    if (cluster_staying(c, service) >= s->wanted)
+    if (s->staying >= s->wanted)
         s->short_since_ms = -1;
     else if (s->short_since_ms < 0)
         s->short_since_ms = at_ms;
@@ -273,6 +258,8 @@ static int apply_start(struct cluster *c, const struct change *ch, struct err *e
     if (c->n_replicas >= CLUSTER_MAX_REPLICAS)
         return err_set(err, ERR_REFUSED, "the journal holds %d replicas; start a new one",
                        CLUSTER_MAX_REPLICAS);
+    if (ch->name && names_get(&c->names, ch->name) >= 0)
+        return out_of_step(err, "a replica's name is used twice");
     int revision = c->services[ch->service].revision;
     char *name = ch->name ? mem_strdup(ch->name) : cluster_next_name(c, ch->service);
     int id = (int)c->n_replicas;
@@ -289,7 +276,10 @@ static int apply_start(struct cluster *c, const struct change *ch, struct err *e
                           .revision = revision,
                           .vanishes = ch->vanishes,
                           .mark = ch->mark};
+    names_add(&c->names, name, id);
     *ARRAY_PUSH(c->live, c->n_live) = id;
+    c->services[ch->service].ever++;
+    c->services[ch->service].staying += ch->replaces < 0; /* else its predecessor counts */
     if (ch->mark.cycle >= 0)
         note_placed(c, ch, id);
     note_short(c, ch->service, ch->at_ms);
@@ -313,6 +303,9 @@ static int apply_end(struct cluster *c, const struct change *ch, struct err *err
     if (!is_live(c, ch->replica))
         return out_of_step(err, "end of a replica that is not there");
     struct replica *r = &c->replicas[ch->replica];
+    bool beside = r->replaces >= 0 && c->replicas[r->replaces].state != REPLICA_ENDED;
+    if (!beside && cluster_successor(c, ch->replica) < 0)
+        c->services[r->service].staying--;
     r->state = REPLICA_ENDED;
     r->ended_ms = ch->at_ms;
     size_t kept = 0;

@@ -49,7 +49,9 @@ struct placed { /* what became of one mark; stays for good, so that asking twice
 };
 
 struct service_state {
-    int64_t wanted; /* replicas */
+    int64_t wanted;  /* replicas */
+    int64_t staying; /* those that will stay: alive and not beside a live predecessor */
+    int64_t ever;    /* replicas started so far: the next ordinal of a stateful set */
     int revision;
     double load;            /* factor on entry_per_s */
     int64_t short_since_ms; /* replicas are missing since; -1 none is */
@@ -88,6 +90,7 @@ struct cluster {
     size_t n_loads;
     struct clock_step *clock;
     size_t n_clock;
+    struct names names; /* of all replicas ever */
     int64_t last_ms;    /* time of the newest change */
     uint64_t n_changes; /* a version number of the state */
 };
@@ -148,12 +151,10 @@ int cluster_replica(const struct cluster *cluster, const char *name); /* live on
 const struct placed *cluster_placed(const struct cluster *cluster, struct mark mark);
 /* The live replica that will take the place of this one, or -1. */
 int cluster_successor(const struct cluster *cluster, int replica);
-/* Replicas of a service that will stay: alive and not about to be replaced. */
-int64_t cluster_staying(const struct cluster *cluster, int service);
 /* The replicas of every service, counted in one pass. */
 struct survey {
-    int64_t staying, pending, in_flight; /* in_flight: pending or starting */
-    int64_t old;                         /* of a revision before the service's own */
+    int64_t in_flight; /* pending or starting */
+    int64_t old;       /* of a revision before the service's own */
 };
 struct survey *cluster_survey(const struct cluster *cluster); /* n_services; caller frees */
 /* A rollout or scaling is in progress: old replicas, too few, or too many. */

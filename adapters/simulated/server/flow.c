@@ -218,6 +218,9 @@ static void find_times(struct flow *f, const struct cluster *c, const double *ra
                 f->response_ms[f->position[edge->src]] += per_request * part * edge->mean_ms;
             }
         }
+        for (int i = first; i < first + count; i++) /* also where extreme rates gave no number */
+            if (!(f->response_ms[i] < FLOW_LONGEST_MS))
+                f->response_ms[i] = FLOW_LONGEST_MS;
     }
 }
 

@@ -31,6 +31,7 @@
 
 #define FLOW_KNEE 0.95 /* of utilisation, above it the tangent: f = 20, f' = 400 */
 #define FLOW_RHO_MAX 4.0
+#define FLOW_LONGEST_MS 1e12 /* 31 years stand for never */
 
 struct flow_edge { /* between two replicas */
     int call;      /* of the scenario */

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define MOST 1e15 /* no number in a model is larger, contract.md 2 */
+
 /* The times within a window at which flow changes, its ends included, in order. */
 struct stretches {
     int64_t *at;
@@ -147,6 +149,14 @@ static int by_pair(const void *a, const void *b)
     return (x->dst > y->dst) - (x->dst < y->dst);
 }
 
+static int64_t bytes_of(const struct sim_call *call, int64_t count)
+{
+    double bytes = (double)call->bytes * (double)count;
+    if (call->bytes < 0)
+        return -1;
+    return bytes < MOST ? call->bytes * count : (int64_t)MOST;
+}
+
 struct traffic_row *history_traffic(const struct cluster *c, int64_t from, int64_t to, size_t *n)
 {
     struct sums sums = {NULL, 0, 0};
@@ -170,16 +180,14 @@ struct traffic_row *history_traffic(const struct cluster *c, int64_t from, int64
                                  rng_text(c->replicas[sum->dst].name));
         double phase = (double)(pair >> 11) * 0x1p-53;
         /* 1e-6 against sums of doubles that end just below an integer */
-        int64_t count = (int64_t)floor(sum->count + 1e-6 + phase * (1 - 2e-6));
+        double whole = floor(sum->count + 1e-6 + phase * (1 - 2e-6));
+        int64_t count = whole < MOST ? (int64_t)whole : (int64_t)MOST;
         if (count <= 0 || sum->count <= 0)
             continue;
-        int64_t bytes = c->scenario->calls[sum->call].bytes;
-        rows[(*n)++] = (struct traffic_row){sum->call,
-                                            sum->src,
-                                            sum->dst,
-                                            count,
-                                            bytes < 0 ? -1 : bytes * count,
-                                            sum->ms / sum->count * noisy(c, pair, from)};
+        int64_t bytes = bytes_of(&c->scenario->calls[sum->call], count);
+        rows[(*n)++] =
+            (struct traffic_row){sum->call, sum->src, sum->dst,
+                                 count,     bytes,    sum->ms / sum->count * noisy(c, pair, from)};
     }
     free(sums.slots);
     if (*n)

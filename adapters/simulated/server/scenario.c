@@ -10,6 +10,7 @@
 
 /* Requests above 10^9 a second or 10^9 ms of work make rates beyond what doubles count exactly. */
 #define MAX_RATE 1e9
+#define MAX_ARRIVALS 1e12 /* times a load factor of 10^6 still far from the end of doubles */
 
 struct scenario *scenario_new(void)
 {
@@ -115,6 +116,8 @@ static int numbers_check(const struct scenario *s, struct err *err)
               v->delay_ms <= MAX_RATE && v->entry_per_s >= 0 && v->entry_per_s <= MAX_RATE))
             return err_set(err, ERR_CONFIG, "services[%zu] %s: rate or time out of range", i,
                            v->name);
+        if (v->replicas > SCENARIO_MAX_REPLICAS)
+            return err_set(err, ERR_CONFIG, "more than %d replicas", SCENARIO_MAX_REPLICAS);
         replicas += v->replicas;
     }
     if (replicas > SCENARIO_MAX_REPLICAS)
@@ -213,6 +216,26 @@ static int order_find(struct scenario *s, struct err *err)
     return n == s->n_services ? 0 : cycle_error(s, degree, err);
 }
 
+/* What every service gets with all replicas there; rates multiply along calls. */
+static int rates_check(const struct scenario *s, struct err *err)
+{
+    AUTO_FREE double *arrivals = mem_array(s->n_services, sizeof *arrivals);
+    for (size_t i = 0; i < s->n_services; i++)
+        arrivals[i] = s->services[i].entry_per_s;
+    for (size_t i = 0; i < s->n_services; i++) {
+        const struct sim_service *v = &s->services[s->order[i]];
+        double mine = arrivals[s->order[i]];
+        if (mine > MAX_ARRIVALS)
+            return err_set(err, ERR_CONFIG, "calls: %s gets %.3g requests a second (10^12 at most)",
+                           v->name, mine);
+        for (size_t j = v->first_call; j < v->first_call + v->n_calls; j++) {
+            const struct sim_call *c = &s->calls[j];
+            arrivals[c->to] += c->per_request >= 0 ? c->per_request * mine : c->per_s;
+        }
+    }
+    return 0;
+}
+
 static int start_fits(const struct scenario *s, struct err *err)
 {
     AUTO_FREE int64_t *cpu = mem_array(s->n_hosts, sizeof *cpu);
@@ -306,7 +329,7 @@ static uint64_t digest(const struct scenario *s)
 int scenario_finish(struct scenario *s, struct err *err)
 {
     if (names_check(s, err) || numbers_check(s, err) || calls_check(s, err) || order_find(s, err) ||
-        start_fits(s, err))
+        rates_check(s, err) || start_fits(s, err))
         return -1;
     links_sort(s);
     s->digest = digest(s);

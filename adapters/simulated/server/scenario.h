@@ -15,7 +15,7 @@
 
 #define SCENARIO_MAX_HOSTS 10000 /* ten times the paper's largest */
 #define SCENARIO_MAX_SERVICES 10000
-#define SCENARIO_MAX_REPLICAS 50000 /* at the start, all services together */
+#define SCENARIO_MAX_REPLICAS 20000 /* wanted, all services together */
 #define SCENARIO_MAX_CALLS 200000
 #define SCENARIO_MAX_MESSAGES INT64_C(1000000000000) /* generated; counts stay exact in doubles */
 #define SCENARIO_MAX_SPEED 100000                    /* a day in a second */

@@ -147,8 +147,8 @@ static int surplus_of(const struct cluster *c, int service)
     int best = -1;
     for (size_t i = 0; i < c->n_live; i++) {
         const struct replica *r = &c->replicas[c->live[i]];
-        bool pair = r->replaces >= 0 && c->replicas[r->replaces].state != REPLICA_ENDED;
-        if (r->service != service || pair)
+        bool beside = r->replaces >= 0 && c->replicas[r->replaces].state != REPLICA_ENDED;
+        if (r->service != service || beside)
             continue;
         if (best < 0 || r->state <= c->replicas[best].state)
             best = c->live[i];
@@ -186,7 +186,7 @@ static void next_of_service(struct next *n, int service, const struct survey *su
     if (s->short_since_ms >= 0 && earlier(n, s->short_since_ms + c->scenario->reschedule_ms))
         *n->change =
             schedule_start(c, n->due, service, schedule_host(c, service, -1), -1, "schedule");
-    if (survey->staying > s->wanted && earlier(n, c->last_ms))
+    if (s->staying > s->wanted && earlier(n, c->last_ms))
         end_change(n, surplus_of(c, service), "scale");
     if (survey->old && !survey->in_flight && !settled_already(n))
         roll(n, service);
