@@ -26,13 +26,18 @@ struct jval jval_at(const struct jval *array, size_t index)
         .value = json_array_get(array->value, index), .up = array, .index = index};
 }
 
+#define KEY_SHOWN 80
+
 /* A key as it stands in a path: plain where it can be, else quoted. */
 static void put_key(struct buf *out, const char *key)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
-    if (*key && strspn(key, plain) == strlen(key)) {
+    if (strlen(key) > KEY_SHOWN) { /* what is wrong must still fit into the error */
+        AUTO_FREE char *shown = mem_strndup(key, KEY_SHOWN);
+        buf_printf(out, "%s%s…", out->size ? "." : "", shown);
+    } else if (*key && strspn(key, plain) == strlen(key)) {
         buf_printf(out, "%s%s", out->size ? "." : "", key);
     } else {
         buf_puts(out, "[");

@@ -158,6 +158,32 @@ static void test_plan_fill_when_random_keeps_its_promises(void **state)
     assert_true(moves > 1000 && unordered > 5 && unordered < ROUNDS / 2);
 }
 
+static void test_plan_fill_when_rules_end_kept_keeps_them_on_the_way(void **state)
+{
+    size_t ruled = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 5 * ROUNDS; seed++) {
+        struct rng rng = {seed};
+        struct gen_options options = options_of(seed);
+        options.rules = true;
+        AUTO(model) struct model *model = gen_model(&rng, &options);
+        AUTO_FREE int *before = model_placement(model);
+        AUTO_FREE int *placement = gen_placement(&rng, model, 20);
+        AUTO(plan) struct plan *plan = plan_new();
+        struct err err = ERR_INIT;
+
+        if (model->n_rules == 0 || model_rules_kept(model, before, placement, &err) < 0)
+            continue;
+        require(plan_fill(plan, model, NULL, 0, placement, &err) == 0, seed);
+        if (plan_check(plan, model, false, &err) < 0)
+            print_error("%s\n", err.text);
+        require(plan_check(plan, model, false, &err) == 0, seed);
+        ruled += plan->n_moves > 1 && !plan->unordered;
+    }
+    assert_true(ruled > 100);
+}
+
 static void test_plan_check_when_random_plan_is_spoiled_refuses(void **state)
 {
     size_t spoiled = 0;
@@ -309,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_when_random_is_valid_and_survives_encoding),
         cmocka_unit_test(test_plan_fill_when_random_keeps_its_promises),
+        cmocka_unit_test(test_plan_fill_when_rules_end_kept_keeps_them_on_the_way),
         cmocka_unit_test(test_plan_check_when_random_plan_is_spoiled_refuses),
         cmocka_unit_test(test_plan_fill_when_per_service_keeps_its_promises),
         cmocka_unit_test(test_rules_when_asked_both_ways_agree),

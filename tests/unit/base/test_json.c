@@ -211,6 +211,20 @@ static void test_jval_object_when_key_is_near_suggests_it(void **state)
     assert_string_equal(err.text, "cuont: unknown key, did you mean \"count\"?");
 }
 
+static void test_jval_object_when_key_is_huge_still_says_what(void **state)
+{
+    struct err err = ERR_INIT;
+    AUTO_FREE char *key = mem_alloc(5001);
+
+    (void)state;
+    memset(key, 'k', 5000);
+    AUTO_FREE char *text = mem_printf("{\"%s\":1}", key);
+    AUTO_JSON json_t *tree = parse(text, &err);
+    struct jval root = jval_root(tree);
+    assert_int_equal(jval_object(&root, keys, &err), -1);
+    assert_string_equal(err.text + 80, "…: unknown key");
+}
+
 static void test_jval_opt_when_absent_keeps_the_default(void **state)
 {
     struct err err = ERR_INIT;
@@ -300,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_jval_when_value_is_wrong_names_its_place),
         cmocka_unit_test(test_jval_when_value_is_right_reads_it),
         cmocka_unit_test(test_jval_object_when_key_is_near_suggests_it),
+        cmocka_unit_test(test_jval_object_when_key_is_huge_still_says_what),
         cmocka_unit_test(test_jval_opt_when_absent_keeps_the_default),
         cmocka_unit_test(test_json_put_text_when_read_back_is_the_same),
         cmocka_unit_test(test_json_put_number_when_read_back_is_the_same),
