@@ -26,28 +26,6 @@ int cli_read_open(struct cli *cli, struct store **out, struct err *err)
     return 0;
 }
 
-int cli_read_cycle(struct store *store, int64_t id, struct cycle_row *out, struct err *err)
-{
-    if (store_cycle_get(store, id, out, err) == 0) {
-        return 0;
-    }
-    if (err->kind != ERR_NOT_FOUND) {
-        return -1;
-    }
-    AUTO(store_rows) struct store_rows *rows = NULL;
-    if (store_select(store, "SELECT max(cycle_id) FROM v_cycles", NULL, &rows, err) ||
-        store_rows_next(rows, err) < 0) {
-        return -1;
-    }
-    int64_t latest = store_rows_int(rows, 0, -1);
-    if (latest < 0) {
-        return err_set(err, ERR_NOT_FOUND, "cycle %" PRId64 ": there is none; no cycle has run yet",
-                       id);
-    }
-    return err_set(err, ERR_NOT_FOUND, "cycle %" PRId64 ": there is none; the latest is %" PRId64,
-                   id, latest);
-}
-
 static void put_key(struct buf *out, const char *key)
 {
     json_put_text(out, key);

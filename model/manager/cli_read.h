@@ -13,9 +13,6 @@
 /* The store, read-only. ERR_NOT_FOUND says how to get one. */
 int cli_read_open(struct cli *cli, struct store **out, struct err *err);
 
-/* ERR_NOT_FOUND "cycle 7: there is none; the latest is 5". *out is wiped by the caller. */
-int cli_read_cycle(struct store *store, int64_t id, struct cycle_row *out, struct err *err);
-
 /* Appends `"key":[rows]` or, of one row, `"key":{row}` (null without one). */
 int cli_read_rows(struct store *store, const char *key, const char *sql, const char *const *args,
                   struct buf *out, struct err *err);

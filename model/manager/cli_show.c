@@ -5,15 +5,17 @@
 #include "model/base/clock.h"
 #include "model/base/mem.h"
 #include "model/manager/cli_read.h"
+#include "model/manager/decision.h"
 
 static void put_head(const struct cycle_row *cycle, struct buf *out)
 {
-    char at[CLOCK_TEXT_SIZE], took[CLOCK_TEXT_SIZE];
+    char at[CLOCK_TEXT_SIZE];
     buf_printf(out, "cycle %" PRId64 " of %s: ", cycle->id, cycle->app);
     put_state(out, cycle->state);
     buf_printf(out, "%s%s\n", cycle->reason ? ": " : "", cycle->reason ? cycle->reason : "");
     buf_printf(out, "  started %s by %s", clock_iso(cycle->started_ms, at), cycle->trigger);
     if (cycle->ended_ms >= cycle->started_ms) {
+        char took[CLOCK_TEXT_SIZE];
         buf_printf(out, ", took %s", duration_text(cycle->ended_ms - cycle->started_ms, took));
     }
     if (cycle->base_cycle > 0) {
@@ -187,7 +189,7 @@ static int show(struct cli *cli, struct store *store, int64_t id, struct buf *ou
     struct cycle_row cycle;
     AUTO_FREE char *text = mem_printf("%" PRId64, id);
     const char *const args[] = {text, NULL};
-    if (cli_read_cycle(store, id, &cycle, err)) {
+    if (decision_cycle(store, id, &cycle, err)) {
         return -1;
     }
     int rc = cli->output == CLI_JSON ? show_json(store, id, args, out, err)

@@ -5,8 +5,29 @@
 #include <stdlib.h>
 #include "model/base/json.h"
 #include "model/base/mem.h"
-#include "model/manager/cli_read.h"
 #include "model/model_json.h"
+
+int decision_cycle(struct store *store, int64_t id, struct cycle_row *out, struct err *err)
+{
+    if (store_cycle_get(store, id, out, err) == 0) {
+        return 0;
+    }
+    if (err->kind != ERR_NOT_FOUND) {
+        return -1;
+    }
+    AUTO(store_rows) struct store_rows *rows = NULL;
+    if (store_select(store, "SELECT max(cycle_id) FROM v_cycles", NULL, &rows, err) ||
+        store_rows_next(rows, err) < 0) {
+        return -1;
+    }
+    int64_t latest = store_rows_int(rows, 0, -1);
+    if (latest < 0) {
+        return err_set(err, ERR_NOT_FOUND, "cycle %" PRId64 ": there is none; no cycle has run yet",
+                       id);
+    }
+    return err_set(err, ERR_NOT_FOUND, "cycle %" PRId64 ": there is none; the latest is %" PRId64,
+                   id, latest);
+}
 
 void decision_wipe(struct decision *decision)
 {
@@ -86,7 +107,7 @@ int decision_load(struct store *store, int64_t cycle, struct decision *out, stru
     if (store_begin(store, err)) {
         return -1;
     }
-    int rc = cli_read_cycle(store, cycle, &out->cycle, err) ||
+    int rc = decision_cycle(store, cycle, &out->cycle, err) ||
                      load_texts(store, cycle, out, err)
                  ? -1
                  : 0;

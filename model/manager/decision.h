@@ -17,6 +17,9 @@ struct decision {
     size_t n_moves;
 };
 
+/* ERR_NOT_FOUND "cycle 7: there is none; the latest is 5". *out is wiped by the caller. */
+int decision_cycle(struct store *store, int64_t id, struct cycle_row *out, struct err *err);
+
 /* ERR_NOT_FOUND: no such cycle. Caller wipes, also after an error. */
 int decision_load(struct store *store, int64_t cycle, struct decision *out, struct err *err);
 void decision_wipe(struct decision *decision);

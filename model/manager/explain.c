@@ -125,8 +125,13 @@ static char *end_where(const struct context *c, enum level level, int end, const
     AUTO_FREE int *counts = mem_array(c->model->n_hosts + 1, sizeof *counts);
     int nowhere = 0;
     for (size_t i = 0; i < c->model->n_instances; i++) {
-        if (end_has(c, level, end, i)) {
-            *(placement[i] < 0 ? &nowhere : &counts[placement[i]]) += 1;
+        if (!end_has(c, level, end, i)) {
+            continue;
+        }
+        if (placement[i] < 0) {
+            nowhere++;
+        } else {
+            counts[placement[i]]++;
         }
     }
     for (size_t h = 0; h < c->model->n_hosts; h++) {
@@ -260,10 +265,14 @@ static char *affinity_text(const struct context *c, const struct explained_affin
 {
     struct buf out = BUF_INIT;
     const struct affinity *row = x->row;
+    const char *a = end_name(c, row->level, row->a), *b = end_name(c, row->level, row->b);
     AUTO_FREE char *at_a = end_where(c, row->level, row->a, c->after);
     AUTO_FREE char *at_b = end_where(c, row->level, row->b, c->after);
-    buf_printf(&out, "%s and %s ", end_name(c, row->level, row->a),
-               end_name(c, row->level, row->b));
+    if (x->honoured == HONOURED_NOT) {
+        buf_printf(&out, "%s (%s) and %s (%s) ", a, at_a, b, at_b);
+    } else {
+        buf_printf(&out, "%s and %s ", a, b);
+    }
     switch (x->honoured) {
     case HONOURED_KEPT:
         buf_printf(&out, "stay together on %s", at_a);
@@ -286,11 +295,10 @@ static char *affinity_text(const struct context *c, const struct explained_affin
                    100 * x->share_after, 100 * x->share_before);
         break;
     case HONOURED_NOT:
-        buf_printf(&out, "stay apart on %s and %s", at_a, at_b);
+        buf_puts(&out, "stay apart: ");
         if (x->share_after > SAME) {
-            buf_printf(&out, " (%.1f%% can stay on a host)", 100 * x->share_after);
+            buf_printf(&out, "%.1f%% of their traffic can stay on a host; ", 100 * x->share_after);
         }
-        buf_puts(&out, ": ");
         put_why_not(c, row, &out);
         break;
     }

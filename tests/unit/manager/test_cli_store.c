@@ -351,7 +351,7 @@ static void test_explain_when_planned_then_sentences(void **state)
     assert_mentions(*state, "explain 1", 0,
                     "  0.7500  cart-1 and front-1 come together on n2 by move 1.\n");
     assert_mentions(*state, "explain 1", 0,
-                    "  0.1250  cart-1 and db-1 stay apart on n2 and n1: db-1 to n2: stateful; ");
+                    "  0.1250  cart-1 (n2) and db-1 (n1) stay apart: db-1 to n2: stateful; ");
     assert_mentions(*state, "explain 1", 0,
                     "  1. front-1 from n1 to n2 to join cart-1 (0.7500); gain +0.7500. applied, "
                     "now front-9.\n");
