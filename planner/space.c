@@ -29,7 +29,7 @@ static void dims_init(struct space *space, const struct model *model)
         needed[4] |= model->hosts[h].pods_cap >= 0;
         for (int d = 0; d < LOAD_DIMS; d++) {
             needed[d] |= cap[d] < 0; /* full by requests of others: nothing may come */
-            sum[d] += cap[d] > 0 && d < 4 ? cap[d] / (int64_t)model->n_hosts : 0;
+            sum[d] += d < 4 && cap[d] > 0 ? cap[d] / (int64_t)model->n_hosts : 0;
         }
         if (model->hosts[h].pods_cap >= 0)
             sum[4] += cap[4] > 0 ? cap[4] / (int64_t)model->n_hosts + 1 : 0;

@@ -112,7 +112,7 @@ struct sim *sim_open(const struct scenario *scenario, const char *path, int64_t 
 
 int sim_advance(struct sim *sim, int64_t sim_ms, struct err *err)
 {
-    struct change change;
+    struct change change = {0};
     while (schedule_next(sim->cluster, &change) <= sim_ms)
         if (commit(sim, &change, err))
             return -1;
