@@ -142,7 +142,8 @@ struct orchestrator {
      * success *saved (caller frees, may stay NULL) is text that undo() needs.
      * ERR_REFUSED / ERR_CONFLICT / ERR_UNREACHABLE: nothing was changed or it cannot be known. */
     int (*place)(void *ctx, const struct placement *placement, char **saved, struct err *err);
-    /* Where is the object of this mark now? Looks at the cluster each time. */
+    /* Where is the object of this mark now? Looks at the cluster each time. After an undo of the
+     * mark, SETTLE_APPLIED means that it is back. */
     int (*settled)(void *ctx, const struct placement *placement, struct settle_report *out,
                    struct err *err);
     /* Puts this move back (§6.5). Idempotent. */

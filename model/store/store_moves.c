@@ -89,7 +89,8 @@ static int read_outcome(json_t *tree, struct move_document *out, struct err *err
 /* --- intent --- */
 
 /* A repeated intent (the executor died between intent and action) keeps the first time and
- * document: its counts are those before anything was done. */
+ * document: its counts are those before anything was done. One that brings what the undo needs,
+ * known only after acting, takes its place. */
 static int write_intent(struct store *store, int64_t cycle, const struct move_document *move,
                         const char *text, int64_t now_ms, struct err *err)
 {
@@ -100,7 +101,8 @@ static int write_intent(struct store *store, int64_t cycle, const struct move_do
         " ON CONFLICT (cycle_id, seq) DO UPDATE SET state = 'intended',"
         " intended_ms = coalesce(intended_ms, excluded.intended_ms),"
         " undo_of = coalesce(excluded.undo_of, undo_of), detour = excluded.detour,"
-        " intent = coalesce(intent, excluded.intent)";
+        " intent = CASE WHEN json_extract(excluded.intent, '$.saved') IS NULL"
+        " THEN coalesce(intent, excluded.intent) ELSE excluded.intent END";
     sqlite3_stmt *statement = store_use(store, ST_MOVE_INTENT, sql, err);
     if (!statement) {
         return -1;

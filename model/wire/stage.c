@@ -45,6 +45,11 @@ bool stage_stopping(struct stage *stage)
     return stage->leaving || stage->stopped;
 }
 
+bool stage_leaving(struct stage *stage)
+{
+    return stage_stopping(stage) && stage->leaving;
+}
+
 static void stage_send_progress(struct stage *stage, int64_t done, const char *members)
 {
     struct envelope env = {

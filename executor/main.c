@@ -1,0 +1,18 @@
+/* main.c - remap-executor: applies plans one move at a time, validated before each, recorded before
+ * and after (paper §5.6, §6.5). */
+#include "executor/execute.h"
+#include "model/base/mem.h"
+
+static const struct stage_handler handlers[] = {{MSG_EXECUTE, execute_handle}};
+
+static const struct stage_program program = {
+    .party = PARTY_EXECUTOR,
+    .summary = "carries out a plan, move by move",
+    .handlers = handlers,
+    .n_handlers = ARRAY_LEN(handlers),
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&program, argc, argv);
+}
