@@ -72,7 +72,9 @@ static int options_read(const struct jval *value, struct request *out, struct er
 static int request_read(const struct stage_request *request, struct request *out, struct err *err)
 {
     static const char *const keys[] = {"v", "options", "model", "analysis", NULL};
-    static const struct json_limits limits = {.max_bytes = WIRE_MAX_BODY, .max_depth = 66};
+    /* A model within a request: two levels more, as many objects and arrays (model/base/json.c). */
+    static const struct json_limits limits = {
+        .max_bytes = WIRE_MAX_BODY, .max_depth = 66, .max_containers = 20000000};
     AUTO_JSON json_t *tree = json_parse(request->body, request->size, &limits, err);
     if (!tree)
         return -1;
