@@ -5,10 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct scenario *fixture_scenario(const char *yaml)
 {
@@ -65,25 +62,4 @@ int fixture_move(struct fixture *f, int64_t seq, const char *service, const char
     struct sim_move move = {
         {1, seq}, service, sim_cluster(f->sim)->replicas[id].name, NULL, target};
     return sim_place(f->sim, &move, &answer, err);
-}
-
-char *fixture_folder(void)
-{
-    char *folder = mem_strdup("sim-test-XXXXXX");
-    if (!mkdtemp(folder))
-        fail_msg("mkdtemp");
-    return folder;
-}
-
-void fixture_folder_remove(char *folder)
-{
-    DIR *dir = opendir(folder);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        AUTO_FREE char *path = mem_printf("%s/%s", folder, e->d_name);
-        unlink(path);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
-    free(folder);
 }

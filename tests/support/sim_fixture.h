@@ -28,8 +28,4 @@ const char *fixture_host(const struct fixture *fixture, int replica); /* "" whil
 int fixture_move(struct fixture *fixture, int64_t seq, const char *service, const char *target,
                  struct err *err);
 
-/* A new folder below the test's working folder, and its removal with the plain files in it. */
-char *fixture_folder(void);
-void fixture_folder_remove(char *folder);
-
 #endif

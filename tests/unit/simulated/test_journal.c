@@ -5,6 +5,7 @@
 #include "adapters/simulated/server/rng.h"
 #include "model/base/file.h"
 #include "tests/support/sim_fixture.h"
+#include "tests/support/temp_dir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +93,7 @@ static void write_file(const char *path, const char *text, size_t size)
 static void test_replay_when_complete_then_state_is_the_same(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
+    char *folder = temp_dir_new();
     AUTO_FREE char *path = mem_printf("%s/j", folder);
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct err err = ERR_INIT;
@@ -109,7 +110,8 @@ static void test_replay_when_complete_then_state_is_the_same(void **state)
         assert_string_equal(before, after);
         fixture_close(&f);
     }
-    fixture_folder_remove(folder);
+    temp_dir_remove(folder);
+    free(folder);
 }
 
 /* What must hold after any crash: every service has its replicas again once time has passed, no
@@ -134,7 +136,7 @@ static void check_sound(struct fixture *f)
 static void test_replay_when_cut_anywhere_then_continues_soundly(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
+    char *folder = temp_dir_new();
     AUTO_FREE char *path = mem_printf("%s/j", folder);
     AUTO_BUF struct buf whole = BUF_INIT;
     struct err err = ERR_INIT;
@@ -162,13 +164,14 @@ static void test_replay_when_cut_anywhere_then_continues_soundly(void **state)
         assert_string_equal(before, after);
         fixture_close(&f);
     }
-    fixture_folder_remove(folder);
+    temp_dir_remove(folder);
+    free(folder);
 }
 
 static void test_open_when_journal_is_wrong_then_refused_with_the_place(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
+    char *folder = temp_dir_new();
     AUTO_FREE char *path = mem_printf("%s/j", folder);
     struct fixture f = fixture_open(busy, path);
     fixture_run(&f, 30000);
@@ -201,13 +204,14 @@ static void test_open_when_journal_is_wrong_then_refused_with_the_place(void **s
             fail_msg("%s", err.text);
     }
     scenario_free(s);
-    fixture_folder_remove(folder);
+    temp_dir_remove(folder);
+    free(folder);
 }
 
 static void test_open_when_scenario_changed_or_held_then_refused(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
+    char *folder = temp_dir_new();
     AUTO_FREE char *path = mem_printf("%s/j", folder);
     struct err err = ERR_INIT;
     struct fixture f = fixture_open(busy, path);
@@ -221,13 +225,14 @@ static void test_open_when_scenario_changed_or_held_then_refused(void **state)
     assert_int_equal(err.kind, ERR_CONFIG);
     assert_non_null(strstr(err.text, "was changed since this journal began"));
     fixture_close(&f);
-    fixture_folder_remove(folder);
+    temp_dir_remove(folder);
+    free(folder);
 }
 
 static void test_clock_when_speed_changes_then_time_goes_on_from_there(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
+    char *folder = temp_dir_new();
     AUTO_FREE char *path = mem_printf("%s/j", folder);
     struct err err = ERR_INIT;
     struct fixture f = fixture_open(busy, path);
@@ -253,13 +258,14 @@ static void test_clock_when_speed_changes_then_time_goes_on_from_there(void **st
     assert_true(sim_cluster(f.sim)->last_ms >= last);
     assert_true(cluster_sim_ms(sim_cluster(f.sim), FIXTURE_WALL + 11000) >= last);
     fixture_close(&f);
-    fixture_folder_remove(folder);
+    temp_dir_remove(folder);
+    free(folder);
 }
 
 static void test_commit_when_disk_is_full_then_nothing_happens_and_it_recovers(void **state)
 {
     (void)state;
-    char *folder = fixture_folder();
+    char *folder = temp_dir_new();
     AUTO_FREE char *path = mem_printf("%s/j", folder);
     struct err err = ERR_INIT;
     struct fixture f = fixture_open(busy, path);
@@ -281,7 +287,8 @@ static void test_commit_when_disk_is_full_then_nothing_happens_and_it_recovers(v
     assert_int_equal(after.size, before.size);
     assert_int_equal(fixture_move(&f, 1, "c", "A", &err), 0);
     fixture_close(&f);
-    fixture_folder_remove(folder);
+    temp_dir_remove(folder);
+    free(folder);
 }
 
 int main(void)
