@@ -23,8 +23,9 @@ static int put_events(struct store *store, const char *const *args, struct buf *
     }
     int rc;
     for (bool first = true; (rc = store_rows_next(rows, err)) == 1; first = false) {
-        buf_printf(out, "%s  %s: %s\n", first ? "\nWhat was noted:\n" : "",
-                   store_rows_text(rows, 0), store_rows_text(rows, 1));
+        AUTO_FREE char *lead = mem_printf("  %s: ", store_rows_text(rows, 0));
+        buf_puts(out, first ? "\nWhat was noted:\n" : "");
+        put_folded(out, lead, store_rows_text(rows, 1));
     }
     return rc;
 }
@@ -39,11 +40,11 @@ static void put_head(const struct decision *d, struct buf *out)
         return;
     }
     const struct plan *plan = d->plan;
-    buf_printf(out,
-               "Planned by %s%s%s: affinity %.4f to %.4f, hosts %" PRId64 " to %" PRId64 ".\n",
-               plan->planner ? plan->planner : "-", plan->why ? ", " : "",
-               plan->why ? plan->why : "", plan->affinity_before, plan->affinity_after,
-               plan->hosts_before, plan->hosts_after);
+    AUTO_FREE char *line = mem_printf(
+        "Planned by %s%s%s: affinity %.4f to %.4f, hosts %" PRId64 " to %" PRId64 ".",
+        plan->planner ? plan->planner : "-", plan->why ? ", " : "", plan->why ? plan->why : "",
+        plan->affinity_before, plan->affinity_after, plan->hosts_before, plan->hosts_after);
+    put_folded(out, "", line);
 }
 
 static void put_explanation(const struct explanation *e, const char *service, struct buf *out)
@@ -56,14 +57,18 @@ static void put_explanation(const struct explanation *e, const char *service, st
     }
     buf_puts(out, e->n_affinities ? "\nAffinities, strongest first:\n" : "\nNo affinities.\n");
     for (size_t i = 0; i < e->n_affinities; i++) {
-        buf_printf(out, "  %.4f  %s.\n", e->affinities[i].row->degree, e->affinities[i].text);
+        AUTO_FREE char *lead = mem_printf("  %.4f  ", e->affinities[i].row->degree);
+        AUTO_FREE char *line = mem_printf("%s.", e->affinities[i].text);
+        put_folded(out, lead, line);
     }
     if (e->n_more) {
         buf_printf(out, "  and %zu weaker; name a service, or see all with -o json.\n", e->n_more);
     }
     buf_puts(out, e->n_moves ? "\nMoves:\n" : "\nNo moves.\n");
     for (size_t i = 0; i < e->n_moves; i++) {
-        buf_printf(out, "  %" PRId64 ". %s.\n", e->moves[i].seq, e->moves[i].text);
+        AUTO_FREE char *lead = mem_printf("  %" PRId64 ". ", e->moves[i].seq);
+        AUTO_FREE char *line = mem_printf("%s.", e->moves[i].text);
+        put_folded(out, lead, line);
     }
 }
 

@@ -93,6 +93,31 @@ void cell_int(struct table *table, int64_t value)
     }
 }
 
+#define COLUMNS 80
+
+void put_folded(struct buf *out, const char *lead, const char *text)
+{
+    size_t hang = text_width(lead), column = hang;
+    bool first = true; /* of its line */
+    buf_puts(out, lead);
+    while (*text) {
+        size_t size = strcspn(text, " ");
+        AUTO_FREE char *word = mem_strndup(text, size);
+        size_t width = text_width(word);
+        if (!first && column + 1 + width > COLUMNS) {
+            buf_printf(out, "\n%*s", (int)hang, "");
+            column = hang;
+            first = true;
+        }
+        buf_printf(out, "%s%s", first ? "" : " ", word);
+        column += width + !first;
+        first = false;
+        text += size;
+        text += strspn(text, " ");
+    }
+    buf_puts(out, "\n");
+}
+
 int cli_print_text(const struct buf *text, struct err *err)
 {
     if (text->size && fwrite(text->data, 1, text->size, stdout) != text->size) {

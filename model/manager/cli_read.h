@@ -25,6 +25,10 @@ void cell_percent(struct table *table, double ratio);
 void cell_real(struct table *table, double value, int digits);
 void cell_int(struct table *table, int64_t value);
 
+/* Appends `lead` and `text`, broken between words so that lines keep within 80 columns; further lines
+ * begin under the end of the lead. */
+void put_folded(struct buf *out, const char *lead, const char *text);
+
 /* Writes the text to stdout; ERR_IO. */
 int cli_print_text(const struct buf *text, struct err *err);
 

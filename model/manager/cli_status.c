@@ -19,6 +19,11 @@ struct app_status {
     double local, gap, coverage; /* < 0: unknown */
 };
 
+struct open_cycle { /* not ended, and not the latest of its app: a proposal that waits, mostly */
+    int64_t cycle, started_ms;
+    char *app, *state;
+};
+
 struct status {
     const char *run_dir, *store_path;
     bool runs;
@@ -26,10 +31,17 @@ struct status {
     bool has_store;
     struct app_status *apps;
     size_t n_apps;
+    struct open_cycle *open;
+    size_t n_open;
 };
 
 static void status_wipe(struct status *status)
 {
+    for (size_t i = 0; i < status->n_open; i++) {
+        free(status->open[i].app);
+        free(status->open[i].state);
+    }
+    free(status->open);
     for (size_t i = 0; i < status->n_apps; i++) {
         struct app_status *app = &status->apps[i];
         free(app->app);
@@ -89,6 +101,25 @@ static int read_store(struct store *store, struct status *status, struct err *er
     return rc;
 }
 
+static int read_open(struct store *store, struct status *status, struct err *err)
+{
+    static const char sql[] =
+        "SELECT c.cycle_id, c.started_ms, c.app, c.state FROM v_cycles c"
+        " WHERE c.ended_ms IS NULL AND c.cycle_id <"
+        " (SELECT max(l.cycle_id) FROM cycles l WHERE l.app = c.app) ORDER BY c.cycle_id";
+    AUTO(store_rows) struct store_rows *rows = NULL;
+    if (store_select(store, sql, NULL, &rows, err)) {
+        return -1;
+    }
+    int rc;
+    while ((rc = store_rows_next(rows, err)) == 1) {
+        *ARRAY_PUSH(status->open, status->n_open) = (struct open_cycle){
+            store_rows_int(rows, 0, -1), store_rows_int(rows, 1, -1),
+            mem_strdup(store_rows_text(rows, 2)), mem_strdup(store_rows_text(rows, 3))};
+    }
+    return rc;
+}
+
 /* Apps that are configured but have left nothing in the store yet; modes that it does not know. */
 static void add_configured(struct status *status, const struct config *config)
 {
@@ -140,6 +171,13 @@ static void put_latest(const struct status *status, struct buf *out)
 {
     char at[CLOCK_TEXT_SIZE];
     bool first = true;
+    for (size_t i = 0; i < status->n_open; i++) {
+        const struct open_cycle *open = &status->open[i];
+        buf_printf(out, "%scycle %" PRId64 " of %s: ", first ? "\n" : "", open->cycle, open->app);
+        first = false;
+        put_state(out, open->state);
+        buf_printf(out, " since %s\n", clock_iso(open->started_ms - open->started_ms % 1000, at));
+    }
     for (size_t i = 0; i < status->n_apps; i++) {
         const struct app_status *app = &status->apps[i];
         if (app->cycle < 0) {
@@ -222,6 +260,15 @@ static void put_json(const struct status *status, struct buf *out)
         put_opt_real(out, "coverage", app->coverage);
         buf_puts(out, "}");
     }
+    buf_puts(out, "],\"open_cycles\":[");
+    for (size_t i = 0; i < status->n_open; i++) {
+        const struct open_cycle *open = &status->open[i];
+        buf_printf(out, "%s{\"cycle_id\":%" PRId64 ",\"app\":", i ? "," : "", open->cycle);
+        json_put_text(out, open->app);
+        put_opt_text(out, "state", open->state);
+        put_opt_int(out, "started_ms", open->started_ms);
+        buf_puts(out, "}");
+    }
     buf_puts(out, "]}");
 }
 
@@ -238,7 +285,7 @@ static int status_run(struct cli *cli, struct err *err)
     status.runs = rundir_daemon_runs(status.run_dir, &status.pid);
     if (store_open_read(status.store_path, &store, err) == 0) {
         status.has_store = true;
-        if (read_store(store, &status, err)) {
+        if (read_store(store, &status, err) || read_open(store, &status, err)) {
             return -1;
         }
     } else if (err->kind != ERR_NOT_FOUND) {

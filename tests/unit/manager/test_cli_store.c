@@ -219,6 +219,16 @@ static void test_status_when_no_store_then_exits_0(void **state)
     assert_non_null(strstr(output.text.data, "not there yet"));
 }
 
+static void test_status_when_a_proposal_waits_then_it_is_named(void **state)
+{
+    const struct store_fixture *f = *state;
+    struct err err = ERR_INIT;
+    assert_int_equal(store_cycle_set(f->store, 1, "proposed", NULL, 1, -1, -1, &err), 0);
+    AUTO_FREE char *words = mem_printf("status --run-dir '%s/run'", f->dir);
+    assert_mentions(f, words, 0,
+                    "\ncycle 1 of shop: proposed since 2023-11-14T22:13:20Z\ncycle 2 of shop: ");
+}
+
 static void test_history_when_cycles_then_newest_first(void **state)
 {
     const struct store_fixture *f = *state;
@@ -351,10 +361,11 @@ static void test_explain_when_planned_then_sentences(void **state)
     assert_mentions(*state, "explain 1", 0,
                     "  0.7500  cart-1 and front-1 come together on n2 by move 1.\n");
     assert_mentions(*state, "explain 1", 0,
-                    "  0.1250  cart-1 (n2) and db-1 (n1) stay apart: db-1 to n2: stateful; ");
+                    "  0.1250  cart-1 (n2) and db-1 (n1) stay apart: db-1 to n2: stateful; "
+                    "cart-1 to\n          n1: settled beside a stronger partner.\n");
     assert_mentions(*state, "explain 1", 0,
-                    "  1. front-1 from n1 to n2 to join cart-1 (0.7500); gain +0.7500. applied, "
-                    "now front-9.\n");
+                    "  1. front-1 from n1 to n2 to join cart-1 (0.7500); gain +0.7500. applied, now\n"
+                    "     front-9.\n");
     assert_mentions(*state, "explain 1", 0, "  calm: front: soak until noon\n");
     assert_mentions(*state, "explain 1 front", 0,
                     "front is on n2 (2). Its partners:\n  0.7500  cart on n2, not placed\n");
@@ -407,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_status_when_daemon_is_down_then_says_so_and_exits_0),
         STORE_TEST(test_status_when_no_store_then_exits_0),
+        STORE_TEST(test_status_when_a_proposal_waits_then_it_is_named),
         STORE_TEST(test_history_when_cycles_then_newest_first),
         STORE_TEST(test_show_when_verified_then_before_predicted_realised),
         STORE_TEST(test_show_when_json_then_plan_document_and_rows),
