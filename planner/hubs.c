@@ -13,9 +13,8 @@
 #define ROUND_PER_INSTANCE 600
 #define ROUNDS 6
 
-/* Mends what is left over, polishes, and keeps the result if it is the best. */
-static void candidate(struct place *place, const struct plan_options *options,
-                      struct effort *effort, int *best_at, struct value *best)
+void hubs_candidate(struct place *place, const struct plan_options *options,
+                    struct effort *effort, int *best_at, struct value *best)
 {
     struct value value;
     if (place->n_unplaced > 0)
@@ -46,7 +45,7 @@ static void candidate_hba(struct place *place, const struct plan_options *option
     if (hba_planner.plan(space->model, &analysis, options, plan, &err) < 0)
         return;
     place_set(place, plan->placement);
-    candidate(place, options, effort, best_at, best);
+    hubs_candidate(place, options, effort, best_at, best);
 }
 
 static void rounds(struct place *place, const struct plan_options *options,
@@ -69,7 +68,7 @@ static void rounds(struct place *place, const struct plan_options *options,
         anneal_run(place, &how, options, &rng, effort, best_at, best);
         if (best->valid)
             place_set(place, best_at);
-        candidate(place, options, effort, best_at, best);
+        hubs_candidate(place, options, effort, best_at, best);
         how.iterations = how.iterations * 3 / 2;
         how.hot = round % 2 ? 0.9 : 0.35; /* a warm restart keeps most clusters, a hot one few */
     }
@@ -87,13 +86,13 @@ void hubs_search(struct space *space, const struct plan_options *options, struct
         *best = start;
     if (space->n == 0 || space->n_hosts == 0)
         return;
-    candidate(place, options, effort, best_at, best);
+    hubs_candidate(place, options, effort, best_at, best);
     candidate_hba(place, options, effort, best_at, best);
     place_set(place, space->start);
     if (options->max_moves < 0 || options->max_moves >= space->n_movable) {
         pack_merge(place);
         AUTO_FREE int *merged = mem_dup(place->at, sizeof *place->at * (size_t)space->n);
-        candidate(place, options, effort, best_at, best);
+        hubs_candidate(place, options, effort, best_at, best);
         place_set(place, merged);
     } else if (place->n_unplaced > 0) {
         pack_unplaced(place);

@@ -13,6 +13,10 @@ extern const struct planner hubs_planner;
 void hubs_search(struct space *space, const struct plan_options *options, struct effort *effort,
                  int *best_at, struct value *best);
 
+/* Places what is unplaced, polishes, and keeps the result where it is better than *best. */
+void hubs_candidate(struct place *place, const struct plan_options *options,
+                    struct effort *effort, int *best_at, struct value *best);
+
 /* What planners with a final placement share: moves in order, reasons, texts; or, where none was
  * found, the status (infeasible only when one instance alone proves it) and the start. */
 int hubs_finish(struct space *space, const struct plan_options *options,

@@ -7,6 +7,7 @@
 #include "planner/bound.h"
 #include "planner/hba.h"
 #include "planner/hubs.h"
+#include "planner/oa.h"
 
 const struct plan_options plan_options_default = {
     .planner = "auto",
@@ -28,7 +29,8 @@ static const struct planner auto_planner = {
     .plan = auto_plan,
 };
 
-const struct planner *const planners[] = {&auto_planner, &hba_planner, &hubs_planner, NULL};
+const struct planner *const planners[] = {&auto_planner, &hba_planner, &oa_planner, &hubs_planner,
+                                          NULL};
 
 const struct planner *planner_find(const char *name)
 {
@@ -86,8 +88,10 @@ static void plan_bound(struct plan *plan, const struct model *model,
     int64_t hosts = bound_hosts(model, options->move_stateful, place_all);
     if (plan->hosts_bound < hosts)
         plan->hosts_bound = hosts;
-    if (plan->status == PLAN_FEASIBLE && options->objective == OBJECTIVE_AFFINITY &&
-        plan->affinity_bound - plan->affinity_after <= 1e-9)
+    bool proven = options->objective == OBJECTIVE_AFFINITY
+                      ? plan->affinity_bound - plan->affinity_after <= 1e-9
+                      : plan->hosts_after == plan->hosts_bound;
+    if (plan->status == PLAN_FEASIBLE && proven)
         plan->status = PLAN_OPTIMAL;
 }
 

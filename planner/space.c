@@ -468,6 +468,8 @@ bool place_holds(const struct place *place)
 {
     if (place->n_unplaced > 0)
         return false;
+    if (place->space->strict)
+        return place->n_over == 0 && place->excess <= 0;
     /* Rules that were broken before the plan may stay so, but nowhere get worse. */
     struct err err = ERR_INIT;
     if (place->excess > 0 &&

@@ -40,6 +40,7 @@ struct space {
     int *members, *first_member; /* instances of each group */
     struct link *links;       /* of group g: links[first_link[g]] … links[first_link[g + 1]] */
     size_t *first_link;
+    bool strict;              /* no host may stay above capacity, no rule broken */
     double total;             /* sum of degrees */
     double mean;              /* mean degree of a row */
 };

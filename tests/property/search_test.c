@@ -110,6 +110,33 @@ static void test_hubs_when_start_is_broken_then_promises_kept(void **state)
     assert_true(reached >= feasible * 90 / 100);
 }
 
+static void test_oa_when_tiny_then_never_wrong(void **state)
+{
+    (void)state;
+    int feasible = 0, reached = sweep("oa", &wild_all, true, &feasible);
+    print_message("oa: best in %d of %d\n", reached, feasible);
+    assert_true(reached >= feasible * 97 / 100);
+}
+
+/* Everything that patterns can say: the proof must come. */
+static void test_oa_when_no_replicas_or_zones_then_proven(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    wild.replicas = wild.service_rows = wild.rules = false;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.max_moves = -1;
+        given.options.objective = OBJECTIVE_AFFINITY;
+        AUTO(plan) struct plan *plan = plan_by(&given, "oa");
+        struct brute best = brute(&given, true);
+        if (plan->status != (best.feasible ? PLAN_OPTIMAL : PLAN_INFEASIBLE))
+            fail_msg("seed %d: status %d: %s", (int)seed, (int)plan->status, plan->why);
+        if (best.feasible)
+            assert_true(fabs(plan->affinity_after - best.score) <= 1e-9);
+    }
+}
+
 static void test_hubs_when_repeated_then_same_bytes(void **state)
 {
     (void)state;
@@ -160,6 +187,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hubs_when_tiny_then_promises_kept_and_mostly_best),
         cmocka_unit_test(test_hubs_when_start_is_broken_then_promises_kept),
+        cmocka_unit_test(test_oa_when_tiny_then_never_wrong),
+        cmocka_unit_test(test_oa_when_no_replicas_or_zones_then_proven),
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
     };

@@ -1,0 +1,172 @@
+/* contain.c - fork, shared memory, deadline. */
+#include "planner/contain.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "model/base/clock.h"
+
+/* Placements are written to the slot not in use, then `turn` says which is good. */
+struct finding {
+    size_t size;
+    int n;
+    _Atomic int turn; /* 0: none, 1 or 2: slot of the best */
+    _Atomic uint64_t bound; /* bits of a double */
+    _Atomic int64_t iterations;
+    _Atomic int done;
+    bool cut, proven;
+    char why[200];
+    struct value best[2];
+    int at[]; /* 2 × n */
+};
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+struct finding *finding_new(int n_instances)
+{
+    size_t size = sizeof(struct finding) + 2 * (size_t)n_instances * sizeof(int);
+    struct finding *finding =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (finding == MAP_FAILED)
+        return NULL;
+    finding->size = size;
+    finding->n = n_instances;
+    finding_bound(finding, INFINITY);
+    return finding;
+}
+
+void finding_free(struct finding *finding)
+{
+    if (finding)
+        munmap(finding, finding->size);
+}
+
+void finding_put(struct finding *finding, const int *at, const struct value *best)
+{
+    int slot = atomic_load(&finding->turn) == 1 ? 1 : 0;
+    memcpy(&finding->at[slot * finding->n], at, (size_t)finding->n * sizeof *at);
+    finding->best[slot] = *best;
+    atomic_store(&finding->turn, slot + 1);
+}
+
+void finding_bound(struct finding *finding, double bound)
+{
+    atomic_store(&finding->bound, bits_of(bound));
+}
+
+void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
+                  const char *why)
+{
+    atomic_store(&finding->iterations, iterations);
+    finding->cut = cut;
+    finding->proven = proven;
+    snprintf(finding->why, sizeof finding->why, "%s", why);
+    atomic_store(&finding->done, 1);
+}
+
+bool finding_get(const struct finding *finding, int *at, struct value *best)
+{
+    int turn = atomic_load(&finding->turn);
+    if (turn == 0)
+        return false;
+    memcpy(at, &finding->at[(turn - 1) * finding->n], (size_t)finding->n * sizeof *at);
+    *best = finding->best[turn - 1];
+    return true;
+}
+
+struct finding_end finding_end(const struct finding *finding)
+{
+    struct finding_end end = {.bound = double_of(atomic_load(&finding->bound))};
+    end.iterations = atomic_load(&finding->iterations);
+    end.cut = true;
+    if (atomic_load(&finding->done)) {
+        end.cut = finding->cut;
+        end.proven = finding->proven;
+        memcpy(end.why, finding->why, sizeof end.why);
+    }
+    return end;
+}
+
+/* True once the child is gone; says why it went if that was not by its own exit. */
+static bool child_gone(pid_t child, struct finding *finding)
+{
+    int status;
+    pid_t got = waitpid(child, &status, WNOHANG);
+    if (got == 0 || (got < 0 && errno == EINTR))
+        return false;
+    if (got == child && !atomic_load(&finding->done)) {
+        if (WIFSIGNALED(status))
+            snprintf(finding->why, sizeof finding->why, "the solver was ended by signal %d",
+                     WTERMSIG(status));
+        else
+            snprintf(finding->why, sizeof finding->why, "the solver ended by itself");
+        finding->cut = true;
+        finding->proven = false;
+        atomic_store(&finding->done, 1);
+    }
+    return true;
+}
+
+static void child_end(pid_t child, struct finding *finding, const char *why)
+{
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (!atomic_load(&finding->done)) {
+        snprintf(finding->why, sizeof finding->why, "%s", why);
+        finding->cut = true;
+        atomic_store(&finding->done, 1);
+    }
+}
+
+int contain_run(void (*work)(void *ctx), void *ctx, struct finding *finding,
+                const struct plan_options *options, int64_t deadline_ms, struct err *err)
+{
+    pid_t parent = getpid(), child = fork();
+    if (child < 0)
+        return err_set(err, ERR_IO, "no process for the solver: %s", strerror(errno));
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent)
+            work(ctx);
+        _exit(0);
+    }
+    int64_t reported_ms = clock_mono_ms(), wait_ms = 1, waits = 0;
+    while (!child_gone(child, finding)) {
+        int64_t now = clock_mono_ms();
+        if (options->iterations < 0 && now >= deadline_ms) {
+            child_end(child, finding, "the solver overran its time and was ended");
+            break;
+        }
+        if (options->progress && now - reported_ms >= 500) {
+            reported_ms = now;
+            if (options->progress(options->progress_ctx, ++waits, "searching for the optimum") < 0) {
+                child_end(child, finding, "stopped");
+                break;
+            }
+        }
+        clock_sleep_ms(wait_ms);
+        wait_ms = wait_ms < 16 ? wait_ms * 2 : 16;
+    }
+    return 0;
+}

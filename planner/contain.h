@@ -1,0 +1,35 @@
+/* contain.h - a search in a child process: what it finds is in shared memory as soon as it is found,
+ * so that it survives whatever ends the child. */
+#ifndef REMAP_PLANNER_CONTAIN_H
+#define REMAP_PLANNER_CONTAIN_H
+
+#include "planner/anneal.h"
+
+struct finding; /* in shared memory */
+
+struct finding *finding_new(int n_instances);
+void finding_free(struct finding *finding);
+AUTO_DEFINE(finding)
+
+/* Child side. Each is complete or not there, whenever the child ends. */
+void finding_put(struct finding *finding, const int *at, const struct value *best);
+void finding_bound(struct finding *finding, double bound);
+void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
+                  const char *why);
+
+/* Parent side, after contain_run(). */
+bool finding_get(const struct finding *finding, int *at, struct value *best);
+struct finding_end {
+    double bound;       /* INFINITY: none */
+    int64_t iterations;
+    bool cut, proven;
+    char why[200];      /* how the search went, one line */
+};
+struct finding_end finding_end(const struct finding *finding);
+
+/* Forks, runs work(ctx) in the child and waits for its end, at most until deadline_ms (monotonic);
+ * then the child is killed. Reports progress meanwhile. ERR_IO when there can be no child. */
+int contain_run(void (*work)(void *ctx), void *ctx, struct finding *finding,
+                const struct plan_options *options, int64_t deadline_ms, struct err *err);
+
+#endif

@@ -1,0 +1,466 @@
+/* pricing.c - exact and greedy pricing of patterns. */
+#include "planner/pricing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps of the subgradient at the root of a search and below it: what paid at 100 to 200 items. */
+#define STEPS_ROOT 80
+#define STEPS_BELOW 8
+
+enum state { FREE, IN, OUT };
+
+struct entry {
+    double ratio, value, size;
+    int item;
+};
+
+struct pricer {
+    const struct parts *parts;
+    unsigned char *state;
+    double *gain;   /* of a free item beside what is in: degrees to it, bonus, less its price */
+    int *blocked;   /* how many conflicting items are in */
+    double *share;  /* of each arc: what its own end gets of the degree; the reverse arc the rest */
+    size_t *reverse;
+    double *kept;   /* fraction of each free item in the last knapsack */
+    struct entry *order; /* of the last knapsack */
+    int n_order;
+    double ratio; /* critical one */
+    double mix[LOAD_DIMS]; /* weights of the surrogate dimension, Σ = 1 */
+    double left[LOAD_DIMS];
+    double cap[LOAD_DIMS];
+    double value;   /* of what is in */
+    int *list, n_list;   /* items that are in */
+    int *trail, n_trail; /* decided items, newest last */
+    /* of one search */
+    double best;
+    int *best_items, n_best;
+    int nodes, max_nodes;
+    double open; /* the largest bound left unexplored */
+};
+
+struct pricer *pricer_new(const struct parts *parts)
+{
+    struct pricer *p = mem_alloc(sizeof *p);
+    size_t n = (size_t)parts->n, arcs = parts->first[parts->n];
+    p->parts = parts;
+    p->state = mem_array(n, sizeof *p->state);
+    p->gain = mem_array(n, sizeof *p->gain);
+    p->blocked = mem_array(n, sizeof *p->blocked);
+    p->kept = mem_array(n, sizeof *p->kept);
+    p->order = mem_array(n, sizeof *p->order);
+    p->list = mem_array(n, sizeof *p->list);
+    p->trail = mem_array(n, sizeof *p->trail);
+    p->share = mem_array(arcs, sizeof *p->share);
+    p->reverse = mem_array(arcs, sizeof *p->reverse);
+    AUTO_FREE size_t *next = mem_dup(parts->first, (n + 1) * sizeof *next);
+    /* Arcs of an item are sorted by the other end, so reverse arcs come in order. */
+    for (int i = 0; i < parts->n; i++)
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+            p->reverse[k] = next[parts->arcs[k].item]++;
+    return p;
+}
+
+void pricer_free(struct pricer *p)
+{
+    if (!p)
+        return;
+    free(p->state);
+    free(p->gain);
+    free(p->blocked);
+    free(p->kept);
+    free(p->order);
+    free(p->list);
+    free(p->trail);
+    free(p->share);
+    free(p->reverse);
+    free(p);
+}
+
+static bool fits(const struct pricer *p, int item)
+{
+    const double *size = &p->parts->size[item * p->parts->dims];
+    if (p->blocked[item])
+        return false;
+    for (int d = 0; d < p->parts->dims; d++)
+        if (size[d] > p->left[d])
+            return false;
+    return true;
+}
+
+static void item_in(struct pricer *p, int item)
+{
+    const struct parts *parts = p->parts;
+    const double *size = &parts->size[item * parts->dims];
+    p->state[item] = IN;
+    p->list[p->n_list++] = item;
+    p->trail[p->n_trail++] = item;
+    p->value += p->gain[item];
+    for (int d = 0; d < parts->dims; d++)
+        p->left[d] -= size[d];
+    for (size_t k = parts->first[item]; k < parts->first[item + 1]; k++)
+        p->gain[parts->arcs[k].item] += parts->arcs[k].degree;
+    for (size_t k = parts->first_conflict[item]; k < parts->first_conflict[item + 1]; k++)
+        p->blocked[parts->conflicts[k]]++;
+}
+
+static void item_out(struct pricer *p, int item)
+{
+    p->state[item] = OUT;
+    p->trail[p->n_trail++] = item;
+}
+
+/* Takes decisions back until `n` are left. An item that is in undoes its gains in reverse order, so
+ * that doubles return to what they were up to rounding; the value is recomputed from the list. */
+static void undo_to(struct pricer *p, int n)
+{
+    const struct parts *parts = p->parts;
+    while (p->n_trail > n) {
+        int item = p->trail[--p->n_trail];
+        if (p->state[item] == IN) {
+            const double *size = &parts->size[item * parts->dims];
+            p->n_list--;
+            for (int d = 0; d < parts->dims; d++)
+                p->left[d] += size[d];
+            for (size_t k = parts->first[item]; k < parts->first[item + 1]; k++)
+                p->gain[parts->arcs[k].item] -= parts->arcs[k].degree;
+            for (size_t k = parts->first_conflict[item]; k < parts->first_conflict[item + 1]; k++)
+                p->blocked[parts->conflicts[k]]--;
+            p->value -= p->gain[item];
+        }
+        p->state[item] = FREE;
+    }
+}
+
+static void pricer_start(struct pricer *p, int kind, int root, const double *prices)
+{
+    const struct parts *parts = p->parts;
+    const struct kind *host = &parts->kinds[kind];
+    p->n_list = p->n_trail = 0;
+    p->value = 0;
+    memcpy(p->left, host->cap, sizeof p->left);
+    memcpy(p->cap, host->cap, sizeof p->cap);
+    for (int i = 0; i < parts->n; i++) {
+        bool out = (root >= 0 && parts->rank[i] < parts->rank[root]) ||
+                   (host->allowed && !host->allowed[i]);
+        p->gain[i] = (host->bonus ? host->bonus[i] : 0) - prices[i];
+        p->blocked[i] = 0;
+        p->state[i] = out ? OUT : FREE;
+    }
+}
+
+static int by_ratio(const void *left, const void *right)
+{
+    const struct entry *x = left, *y = right;
+    if (x->ratio != y->ratio)
+        return x->ratio < y->ratio ? 1 : -1;
+    return x->item < y->item ? -1 : 1;
+}
+
+/* Fractional knapsack over the free items under the mixed dimension; its value, and the critical
+ * ratio in p->ratio (0 when all fit). */
+static double knapsack(struct pricer *p, double used[LOAD_DIMS])
+{
+    const struct parts *parts = p->parts;
+    double room = 0, sum = 0;
+    int n = 0;
+    p->ratio = 0;
+    for (int d = 0; d < parts->dims; d++) {
+        room += p->cap[d] > 0 ? p->mix[d] * p->left[d] / p->cap[d] : 0;
+        used[d] = 0;
+    }
+    for (int i = 0; i < parts->n; i++) {
+        p->kept[i] = 0;
+        if (p->state[i] != FREE || !fits(p, i))
+            continue;
+        double value = p->gain[i], size = 0;
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
+            int other = parts->arcs[k].item;
+            if (p->state[other] == FREE)
+                value += p->share[k] * parts->arcs[k].degree;
+        }
+        if (value <= 0)
+            continue;
+        for (int d = 0; d < parts->dims; d++)
+            size += p->cap[d] > 0 ? p->mix[d] * parts->size[i * parts->dims + d] / p->cap[d] : 0;
+        p->order[n++] = (struct entry){size > 0 ? value / size : INFINITY, value, size, i};
+    }
+    p->n_order = n;
+    qsort(p->order, (size_t)n, sizeof *p->order, by_ratio);
+    for (int k = 0; k < n; k++) {
+        const struct entry *e = &p->order[k];
+        double part = e->size <= room ? 1 : room / e->size;
+        p->kept[e->item] = part;
+        sum += part * e->value;
+        room -= part * e->size;
+        for (int d = 0; d < parts->dims; d++)
+            used[d] += part * parts->size[e->item * parts->dims + d];
+        if (part < 1) {
+            p->ratio = e->ratio;
+            break;
+        }
+    }
+    return sum;
+}
+
+/* One subgradient step: degree goes from the end that is kept more to the other. */
+static void shares_step(struct pricer *p, double step)
+{
+    const struct parts *parts = p->parts;
+    for (int i = 0; i < parts->n; i++) {
+        if (p->state[i] != FREE)
+            continue;
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
+            int j = parts->arcs[k].item;
+            if (j < i || p->state[j] != FREE || p->kept[i] == p->kept[j])
+                continue;
+            double share = p->share[k] - step * (p->kept[i] - p->kept[j]);
+            share = share < 0 ? 0 : share > 1 ? 1 : share;
+            p->share[k] = share;
+            p->share[p->reverse[k]] = 1 - share;
+        }
+    }
+}
+
+/* The surrogate leans to the dimension that the knapsack overdraws most. */
+static void mix_step(struct pricer *p, const double used[LOAD_DIMS], double step)
+{
+    double sum = 0;
+    for (int d = 0; d < p->parts->dims; d++) {
+        double over = p->cap[d] > 0 ? (used[d] - p->left[d]) / p->cap[d] : 0;
+        p->mix[d] += step * over;
+        p->mix[d] = p->mix[d] < 0 ? 0 : p->mix[d];
+        sum += p->mix[d];
+    }
+    for (int d = 0; d < p->parts->dims; d++)
+        p->mix[d] = sum > 0 ? p->mix[d] / sum : d == 0;
+}
+
+static void keep_current(struct pricer *p)
+{
+    if (p->value > p->best + 1e-12) {
+        p->best = p->value;
+        p->n_best = p->n_list;
+        memcpy(p->best_items, p->list, (size_t)p->n_list * sizeof *p->list);
+    }
+}
+
+/* The knapsack's whole items, while they fit, as a candidate. */
+static void keep_rounded(struct pricer *p)
+{
+    int mark = p->n_trail;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < p->parts->n; i++)
+            if (p->state[i] == FREE && p->kept[i] > (pass ? 0 : 0.999) && fits(p, i) &&
+                (pass == 0 || p->gain[i] > 0))
+                item_in(p, i);
+    keep_current(p);
+    undo_to(p, mark);
+}
+
+/* Best bound found within some steps; decides what it can by reduced cost. */
+static double bound(struct pricer *p, int steps, double *last)
+{
+    double lowest = INFINITY, value = 0, used[LOAD_DIMS];
+    for (int k = 0; k < steps; k++) {
+        value = knapsack(p, used);
+        if (p->value + value < lowest)
+            lowest = p->value + value;
+        if (lowest <= p->best)
+            return lowest;
+        if (k % 16 == 15)
+            keep_rounded(p);
+        if (k + 1 < steps) {
+            shares_step(p, 0.6 / (1 + 0.08 * k));
+            mix_step(p, used, 0.5 / (1 + k));
+        }
+    }
+    *last = p->value + value;
+    return lowest;
+}
+
+/* The value of the last knapsack, when an item is turned round, falls at least by its distance from
+ * the critical ratio; where that reaches what is known, the item stays as it is. False: nothing
+ * better exists here. */
+static bool fix_items(struct pricer *p, double last)
+{
+    double limit = p->best + 1e-11 * (1 + fabs(p->best));
+    AUTO_FREE struct entry *order = mem_dup(p->order, (size_t)p->n_order * sizeof *p->order);
+    int n = p->n_order;
+    for (int k = 0; k < n; k++) {
+        const struct entry *e = &order[k];
+        double margin = e->size > 0 ? e->value - p->ratio * e->size : e->value;
+        if (p->kept[e->item] >= 1 && last - margin <= limit) {
+            if (!fits(p, e->item))
+                return false;
+            item_in(p, e->item);
+        } else if (p->kept[e->item] <= 0 && last + margin <= limit) {
+            item_out(p, e->item);
+        }
+    }
+    return true;
+}
+
+/* What no longer fits is out, so that no edge to it counts. */
+static void drop_unfit(struct pricer *p)
+{
+    for (int i = 0; i < p->parts->n; i++)
+        if (p->state[i] == FREE && !fits(p, i))
+            item_out(p, i);
+}
+
+static int branch_item(const struct pricer *p)
+{
+    const struct parts *parts = p->parts;
+    double most = -1;
+    int best = -1;
+    for (int i = 0; i < parts->n; i++) {
+        if (p->state[i] != FREE || p->kept[i] <= 0 || !fits(p, i))
+            continue;
+        double doubt = 1e-6 + p->kept[i] * (1 - p->kept[i]);
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
+            int j = parts->arcs[k].item;
+            if (p->state[j] == FREE)
+                doubt += parts->arcs[k].degree * fabs(p->kept[i] - p->kept[j]);
+        }
+        if (doubt > most) {
+            most = doubt;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void search(struct pricer *p, int steps);
+
+static void search_below(struct pricer *p, double last)
+{
+    keep_rounded(p);
+    if (!fix_items(p, last))
+        return;
+    keep_current(p);
+    int item = branch_item(p), mark = p->n_trail;
+    if (item < 0)
+        return; /* no free item adds anything to what is in */
+    item_in(p, item);
+    search(p, STEPS_BELOW);
+    undo_to(p, mark);
+    item_out(p, item);
+    search(p, STEPS_BELOW);
+    undo_to(p, mark);
+}
+
+static void search(struct pricer *p, int steps)
+{
+    int mark = p->n_trail;
+    double last = INFINITY;
+    drop_unfit(p);
+    keep_current(p);
+    double value = bound(p, steps, &last);
+    /* 1e-11 of the best: what the undoing of doubles may have added or lost. */
+    if (value > p->best + 1e-11 * (1 + fabs(p->best))) {
+        if (++p->nodes > p->max_nodes)
+            p->open = value > p->open ? value : p->open;
+        else
+            search_below(p, last);
+    }
+    undo_to(p, mark);
+}
+
+double pricer_exact(struct pricer *p, int kind, int root, const double *prices, double least,
+                    int max_nodes, int *items, int *n, double *best)
+{
+    const struct parts *parts = p->parts;
+    *n = 0;
+    *best = least;
+    pricer_start(p, kind, root, prices);
+    for (int i = 0; i < parts->n; i++)
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+            p->share[k] = 0.5;
+    for (int d = 0; d < parts->dims; d++)
+        p->mix[d] = 1.0 / parts->dims;
+    p->best = least;
+    p->best_items = items;
+    p->n_best = 0;
+    p->nodes = 0;
+    p->max_nodes = max_nodes;
+    p->open = -INFINITY;
+    if (root >= 0) {
+        if (p->state[root] != FREE || !fits(p, root))
+            return least;
+        item_in(p, root);
+    }
+    search(p, STEPS_ROOT);
+    *n = p->n_best;
+    *best = p->best;
+    return p->open > p->best ? p->open : p->best;
+}
+
+double pricer_greedy(struct pricer *p, int kind, int root, const double *prices, int *items,
+                     int *n)
+{
+    const struct parts *parts = p->parts;
+    *n = 0;
+    pricer_start(p, kind, root, prices);
+    p->best = -INFINITY;
+    p->best_items = items;
+    p->n_best = 0;
+    if (root >= 0) {
+        if (p->state[root] != FREE || !fits(p, root))
+            return -INFINITY;
+        item_in(p, root);
+    }
+    for (;;) {
+        int pick = -1;
+        double most = 0;
+        for (int i = 0; i < parts->n; i++) {
+            if (p->state[i] != FREE || !fits(p, i))
+                continue;
+            /* Half of what it could bring along counts as well. */
+            double value = p->gain[i], size = 1e-9;
+            for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+                if (p->state[parts->arcs[k].item] == FREE)
+                    value += 0.25 * parts->arcs[k].degree;
+            for (int d = 0; d < parts->dims; d++)
+                size += p->left[d] > 0 ? parts->size[i * parts->dims + d] / p->left[d] : 0;
+            if (value > 0 && value / size > most) {
+                most = value / size;
+                pick = i;
+            }
+        }
+        if (pick < 0)
+            break;
+        item_in(p, pick);
+        keep_current(p);
+    }
+    keep_current(p);
+    *n = p->n_best;
+    return p->best;
+}
+
+double pattern_value(const struct parts *parts, int kind, const int *items, int n)
+{
+    const struct kind *host = &parts->kinds[kind];
+    double value = 0, used[LOAD_DIMS] = {0};
+    for (int k = 0; k < n; k++) {
+        int i = items[k];
+        if (host->allowed && !host->allowed[i])
+            return -INFINITY;
+        value += host->bonus ? host->bonus[i] : 0;
+        for (int d = 0; d < parts->dims; d++)
+            used[d] += parts->size[i * parts->dims + d];
+        for (int l = 0; l < k; l++) {
+            for (size_t a = parts->first[i]; a < parts->first[i + 1]; a++)
+                if (parts->arcs[a].item == items[l])
+                    value += parts->arcs[a].degree;
+            for (size_t a = parts->first_conflict[i]; a < parts->first_conflict[i + 1]; a++)
+                if (parts->conflicts[a] == items[l])
+                    return -INFINITY;
+        }
+    }
+    for (int d = 0; d < parts->dims; d++)
+        if (used[d] > host->cap[d])
+            return -INFINITY;
+    return value;
+}
