@@ -207,6 +207,21 @@ static int move_target(const struct sim *sim, const struct sim_move *m, int id, 
     return 0;
 }
 
+/* A mark that another store has used before must not pass for this move. */
+static bool same_move(const struct cluster *c, const struct placed *known, const struct sim_move *m)
+{
+    const struct replica *asked = &c->replicas[known->asked];
+    return !strcmp(asked->name, m->instance) &&
+           !strcmp(c->scenario->services[asked->service].name, m->service) &&
+           !strcmp(c->scenario->hosts[known->target].name, m->target);
+}
+
+static int mark_taken(const struct sim_move *m, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT, "mark %lld/%lld belongs to another move",
+                   (long long)m->mark.cycle, (long long)m->mark.seq);
+}
+
 int sim_place(struct sim *sim, const struct sim_move *m, struct sim_answer *out, struct err *err)
 {
     struct cluster *c = sim->cluster;
@@ -214,7 +229,7 @@ int sim_place(struct sim *sim, const struct sim_move *m, struct sim_answer *out,
     int id = -1, target = -1;
     *out = (struct sim_answer){false, known ? known->now : -1};
     if (known)
-        return 0;
+        return same_move(c, known, m) ? 0 : mark_taken(m, err);
     if (move_replica(c, m, &id, err) || move_target(sim, m, id, &target, err))
         return -1;
     int service = c->replicas[id].service;
@@ -302,8 +317,13 @@ int sim_undo(struct sim *sim, struct mark mark, struct sim_answer *out, struct e
     const struct replica *r = &c->replicas[p->now];
     struct change ch = change_new(CHANGE_END, c->last_ms);
     bool old_stays = c->replicas[p->asked].state != REPLICA_ENDED;
-    if (r->state == REPLICA_ENDED)
+    if (r->state == REPLICA_ENDED) {
+        out->replica = last_of(c, p->now);
+        const struct replica *last = &c->replicas[out->replica];
+        if (last->state != REPLICA_ENDED && last->host == p->source)
+            return 0; /* somebody has put it back already */
         return err_set(err, ERR_CONFLICT, "%s ended: nothing is left to put back", r->name);
+    }
     if (old_stays) { /* the start is stopped */
         ch.replica = p->now;
     } else {

@@ -35,9 +35,8 @@ struct sim_answer {
 };
 /* Starts a successor of `instance` on `target`; the old replica leaves when it is ready. A mark
  * that is known is answered without doing anything. ERR_NOT_FOUND: no such instance, service or
- * host; ERR_CONFLICT: it is elsewhere, pending, being
- * replaced or not of this service; ERR_REFUSED: no room,
- * unschedulable, down. */
+ * host; ERR_CONFLICT: the instance is elsewhere, pending, being replaced or not of this service, or
+ * the mark was used for another move; ERR_REFUSED: no room, unschedulable, down. */
 int sim_place(struct sim *sim, const struct sim_move *move, struct sim_answer *out,
               struct err *err);
 
@@ -49,7 +48,8 @@ enum sim_settled sim_settled(const struct sim *sim, struct mark mark, int *repli
                              const char **detail);
 
 /* Puts a move back: stops a start that is not ready, else starts a successor on the old host.
- * Unknown marks and undone ones are success. ERR_REFUSED: the old host has no room. */
+ * Unknown marks, undone ones and what is back already are success. ERR_REFUSED: the old host has no
+ * room; ERR_CONFLICT: the replica is gone or being replaced. */
 int sim_undo(struct sim *sim, struct mark mark, struct sim_answer *out, struct err *err);
 
 /* Takes the marks off a service's replicas (-1 all); their number goes to *marks. Nothing

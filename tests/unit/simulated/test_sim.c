@@ -76,11 +76,15 @@ static void test_place_when_mark_is_known_then_nothing_happens(void **state)
     struct err err = ERR_INIT;
     assert_int_equal(fixture_move(&f, 1, "a", "B", &err), 0);
     uint64_t changes = sim_cluster(f.sim)->n_changes;
-    struct sim_move again = {{1, 1}, "a", "gone by now", "A", "B"};
+    const char *name = sim_cluster(f.sim)->replicas[fixture_replica(&f, "a")].name;
+    struct sim_move again = {{1, 1}, "a", name, "A", "B"}, other = {{1, 1}, "a", name, "A", "C"};
     struct sim_answer answer;
     assert_int_equal(sim_place(f.sim, &again, &answer, &err), 0);
     fixture_run(&f, 5000);
     assert_int_equal(sim_place(f.sim, &again, &answer, &err), 0);
+    assert_int_equal(sim_place(f.sim, &other, &answer, &err), -1);
+    assert_int_equal(err.kind, ERR_CONFLICT);
+    assert_non_null(strstr(err.text, "mark 1/1 belongs to another move"));
     assert_int_equal(sim_cluster(f.sim)->n_changes, changes + 2); /* ready and end */
     fixture_close(&f);
 }
@@ -200,6 +204,10 @@ static void test_lose_effect_when_armed_then_move_is_taken_back(void **state)
     assert_int_equal(settled(&f, 1, &now), SIM_DISPLACED);
     assert_string_equal(fixture_host(&f, now), "A");
     assert_int_equal(live_of(&f, "a"), 1);
+    struct sim_answer answer; /* it is back: nothing to undo */
+    uint64_t changes = sim_cluster(f.sim)->n_changes;
+    assert_int_equal(sim_undo(f.sim, (struct mark){1, 1}, &answer, &err), 0);
+    assert_int_equal(sim_cluster(f.sim)->n_changes, changes);
     fixture_close(&f);
 }
 
