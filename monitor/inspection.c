@@ -136,7 +136,8 @@ static void finish_model(const struct collect *collect, struct inspection *in,
     model->has_messages = true; /* it was asked for, even where there is none */
     model->from_ms = collect->window.from_ms;
     model->to_ms = collect->window.to_ms;
-    model->taken_ms = clock_wall_ms();
+    if (model->taken_ms < 0) /* the cluster's own clock, where it has one */
+        model->taken_ms = clock_wall_ms();
     note_unmapped(in, identity);
     identity_report(identity, &model->traffic);
     if (model->n_messages == 0)

@@ -376,6 +376,11 @@ static bool judge_plan(struct work *w)
 {
     const struct plan *plan = w->plan;
     char text[300], until[CLOCK_TEXT_SIZE];
+    if (w->model->has_messages && w->model->n_messages == 0) {
+        /* An empty window says nothing about who talks to whom, or who is idle for good. */
+        answer(w, CALM_NOTHING, "no traffic in the window");
+        return true;
+    }
     if (plan->n_moves == 0) {
         snprintf(text, sizeof text, "no moves: %.200s",
                  plan->why && *plan->why ? plan->why : "the placement is as good as the planner knows");

@@ -1,6 +1,8 @@
 /* cli_offline.c - commands that need no daemon and no store: they run one stage as a filter.
  * `check` reaches every source, `analyze` computes affinities, `import` turns recordings into a
  * model document. (`plan` is in cli_plan.c.) */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,10 +150,25 @@ const struct cli_command cmd_analyze = {
 
 /* --- import --- */
 
-static void put_path(struct buf *out, const char *key, const char *path)
+/* The stage's own stdin carries the request, so "-" reaches it as a descriptor that it inherits. */
+static int put_input(struct buf *out, const char *path, struct err *err)
+{
+    char inherited[32];
+    if (path && strcmp(path, "-") == 0) {
+        int fd = dup(STDIN_FILENO);
+        if (fd < 0)
+            return err_set(err, ERR_IO, "stdin: %s", strerror(errno));
+        snprintf(inherited, sizeof inherited, "/dev/fd/%d", fd);
+        path = inherited;
+    }
+    json_put_text(out, path);
+    return 0;
+}
+
+static int put_path(struct buf *out, const char *key, const char *path, struct err *err)
 {
     buf_printf(out, ",\"%s\":", key);
-    json_put_text(out, path);
+    return put_input(out, path, err);
 }
 
 static int put_aliases(const struct cli *cli, struct buf *out, struct err *err)
@@ -183,18 +200,17 @@ static int import_run(struct cli *cli, struct err *err)
     int exit_code = 0;
     if (n == 0 && !cli_opt(cli, "cluster"))
         return err_set(err, ERR_USAGE, "nothing to import: give --traces or --cluster");
-    if (cli_opt(cli, "resources") && !cli_opt(cli, "cluster"))
-        return err_set(err, ERR_USAGE, "--resources wants --cluster: usage belongs to instances");
     buf_puts(&request, "{\"v\":1,\"traces\":[");
     for (size_t i = 0; i < n; i++) {
         buf_puts(&request, i ? "," : "");
-        json_put_text(&request, traces[i]);
+        if (put_input(&request, traces[i], err))
+            return -1;
     }
-    buf_puts(&request, "]");
-    put_path(&request, "cluster", cli_opt(cli, "cluster"));
-    put_path(&request, "resources", cli_opt(cli, "resources"));
-    put_path(&request, "app", cli_opt(cli, "app"));
-    if (put_aliases(cli, &request, err))
+    buf_puts(&request, "],\"app\":");
+    json_put_text(&request, cli_opt(cli, "app"));
+    if (put_path(&request, "cluster", cli_opt(cli, "cluster"), err) ||
+        put_path(&request, "resources", cli_opt(cli, "resources"), err) ||
+        put_aliases(cli, &request, err))
         return -1;
     buf_puts(&request, "}");
     if (stage_filter_run(PARTY_MONITOR, MSG_IMPORT, request.data, request.size,
@@ -206,7 +222,7 @@ static int import_run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option import_options[] = {
-    {0, "traces", "FILE", "Zipkin v2, Jaeger or OTLP JSON; of any size", true},
+    {0, "traces", "FILE", "Zipkin v2, Jaeger or OTLP JSON, also gzip; - is stdin; of any size", true},
     {0, "cluster", "FILE",
      "what `kubectl get nodes,pods,… -A -o json` said (above)", false},
     {0, "resources", "FILE", "samples of CPU and memory of the cluster's pods", false},

@@ -231,6 +231,19 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
     }
 }
 
+static void test_calm_when_the_window_was_empty_then_nothing_is_planned(void **state)
+{
+    struct fixture f;
+    (void)state;
+    open_fixture(&f);
+    f.model->has_messages = true;
+    AUTO(calm) struct calm *calm = calm_new(&f.app, &f.facts, f.model, f.rows, 3, f.plan);
+    assert_int_equal(calm->answer, CALM_NOTHING);
+    assert_string_equal(calm->why, "no traffic in the window");
+    assert_string_equal(calm->left_out[0], "no traffic in the window");
+    close_fixture(&f);
+}
+
 static void test_calm_when_a_move_made_room_then_those_that_needed_it_stay_too(void **state)
 {
     (void)state;
@@ -313,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table),
+        cmocka_unit_test(test_calm_when_the_window_was_empty_then_nothing_is_planned),
         cmocka_unit_test(test_calm_when_a_move_made_room_then_those_that_needed_it_stay_too),
         cmocka_unit_test(test_calm_when_a_pair_moves_to_a_new_host_then_the_first_is_not_worthless),
         cmocka_unit_test(test_subset_when_some_moves_are_taken_then_it_passes_the_check_of_plans),
