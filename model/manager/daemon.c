@@ -171,6 +171,7 @@ static int trigger_once(struct manager *m, struct err *err)
 
 int daemon_run(const struct daemon_options *options, struct err *err)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a limit on files is a full disk: an error, not the end */
     struct manager m = {.options = options, .config = options->config, .lock_fd = -1};
     int rc = manager_open(&m, err);
     if (rc == 0 && options->once)

@@ -464,8 +464,19 @@ static struct daemon_move move_of(const json_t *document, const char *state)
         .undo_of = json_is_integer(undo_of) ? json_integer_value(undo_of) : -1};
 }
 
+/* When `remap` leaves, the executor discards what it has not begun; those moves stay planned, for the
+ * next start. */
+static bool is_put_off(const struct manager *m, int64_t cycle, const json_t *outcome)
+{
+    const char *state = member(outcome, "state");
+    const struct engine_cycle *c = engine_cycle(&m->engine, cycle);
+    return m->engine.stopping && c && !c->stop && state && strcmp(state, "discarded") == 0;
+}
+
 static int save_outcome(struct manager *m, int64_t cycle, const json_t *outcome, struct err *err)
 {
+    if (is_put_off(m, cycle, outcome))
+        return 0;
     char *text = json_dumps(outcome, JSON_COMPACT);
     if (!text)
         return err_set(err, ERR_INPUT, "an outcome that is no document");

@@ -1,0 +1,249 @@
+/* test_daemon.c - the daemon among other processes: two on one run directory, a full disk, signals,
+ * configuration read again, a deployment on the wire. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "model/base/clock.h"
+#include "model/base/mem.h"
+#include "tests/process/daemon/rig.h"
+
+static void command(struct rig *rig, const char *json)
+{
+    AUTO_BUF struct buf answer = BUF_INIT;
+    if (rig_ask(rig, json, &answer) < 0)
+        fail_msg("%s: %s", json, answer.data);
+}
+
+static void trigger(struct rig *rig)
+{
+    command(rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
+}
+
+static size_t lines(const char *text)
+{
+    size_t n = 0;
+    for (; text && *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void test_second_daemon_on_the_run_directory_then_refuses_with_one_line(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_BUF struct buf out = BUF_INIT;
+    rig_open(&rig, 50, "", "");
+    rig_start(&rig, true);
+    assert_int_equal(rig_remap(&rig, &out, (const char *const[]){"run", NULL}), 1);
+    assert_non_null(strstr(out.data, "another remap"));
+    assert_int_equal(lines(out.data), 1);
+    trigger(&rig); /* the first one is unharmed */
+    rig_until_state(&rig, 1, "done");
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+/* A limit on the size of files stands for the disk: every write beyond it fails, as on a full one. */
+static void disk(const struct rig *rig, bool full)
+{
+    struct rlimit limit = {full ? 4096 : RLIM_INFINITY, RLIM_INFINITY};
+    assert_int_equal(prlimit(rig->daemon, RLIMIT_FSIZE, &limit, NULL), 0);
+}
+
+static void test_disk_full_while_saving_then_cycle_fails_daemon_lives_and_recovers(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "    mode: act\n", "");
+    rig_start(&rig, true);
+    pid_t analyzer = rig_pid(&rig, "analyzer");
+    rig_signal(analyzer, SIGSTOP);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "analyzing");
+    disk(&rig, true);
+    rig_signal(analyzer, SIGCONT);
+    clock_sleep_ms(300); /* the result comes and cannot be saved */
+    assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_affinity"), 0);
+    assert_true(rig_pid(&rig, "analyzer") > 0); /* answers: it lives */
+    disk(&rig, false);
+    rig_until_state(&rig, 1, "failed");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
+    assert_non_null(strstr(reason, "store: "));
+    rig_until(&rig, "SELECT count(*) FROM v_events WHERE kind = 'store'");
+    trigger(&rig);
+    rig_until_state(&rig, 2, "done");
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_disk_full_while_executing_then_intended_moves_are_cleared_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "    mode: act\n", "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until(&rig, "SELECT count(*) FROM v_moves WHERE state = 'intended' AND seq > 1");
+    disk(&rig, true);
+    clock_sleep_ms(400); /* the outcome of the move comes and cannot be saved */
+    assert_true(rig_pid(&rig, "executor") > 0);
+    disk(&rig, false);
+    rig_until_state(&rig, 1, "failed");
+    rig_check(&rig);
+    trigger(&rig); /* and the next cycle makes the rest */
+    rig_until_state(&rig, 2, "done");
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_sigterm_while_executing_then_move_is_finished_and_next_start_goes_on(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "    mode: act\n", "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until(&rig, "SELECT count(*) FROM v_moves WHERE state = 'intended'");
+    rig_stop(&rig);
+    assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE state = 'intended'"), 0);
+    assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE state = 'applied'"), 1);
+    AUTO_FREE char *between = rig_text(&rig, "SELECT state FROM v_cycles WHERE cycle_id = 1");
+    assert_string_equal(between, "executing");
+    rig_start(&rig, true);
+    rig_until_state(&rig, 1, "done");
+    assert_true(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE state = 'applied'") > 1);
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_pause_survives_a_restart(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    rig_open(&rig, 50, "", "");
+    rig_start(&rig, true);
+    command(&rig, "{\"v\":1,\"command\":\"pause\"}");
+    rig_stop(&rig);
+    rig_start(&rig, true);
+    assert_int_equal(
+        rig_ask(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer), -1);
+    assert_non_null(strstr(answer.data, "paused"));
+    command(&rig, "{\"v\":1,\"command\":\"resume\",\"app\":\"rig\"}");
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_sighup_with_a_bad_file_then_old_configuration_stays_and_says_so(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "", "");
+    rig_start(&rig, true);
+    rig_configure(&rig, "    modus: act\n", "");
+    rig_signal(rig.daemon, SIGHUP);
+    rig_until(&rig, "SELECT count(*) FROM v_events WHERE kind = 'config' AND text LIKE '%modus%'");
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE intended_ms"), 0);
+    rig_configure(&rig, "    mode: act\n", "");
+    rig_signal(rig.daemon, SIGHUP);
+    rig_until(&rig, "SELECT count(*) FROM v_events WHERE text = 'read again'");
+    trigger(&rig);
+    rig_until_state(&rig, 2, "done");
+    assert_true(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE state = 'applied'") > 0);
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_observed_plan_when_applied_later_then_moves_as_planned(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    rig_open(&rig, 50, "", "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    command(&rig, "{\"v\":1,\"command\":\"apply\",\"cycle\":1}");
+    rig_until_state(&rig, 2, "done");
+    assert_true(rig_number(&rig, "SELECT moves_applied FROM v_cycles WHERE cycle_id = 2") > 0);
+    assert_int_equal(rig_ask(&rig, "{\"v\":1,\"command\":\"apply\",\"cycle\":1}", &answer), 0);
+    rig_until_state(&rig, 3, "failed"); /* what it started from is not there any more */
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 3");
+    assert_non_null(strstr(reason, "base has changed"));
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_verification_when_the_application_got_slower_then_undone_with_numbers(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "    mode: act\n    worse_tolerance: 0.1\n", "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "settling");
+    rig_fault(&rig, "{\"kind\":\"load\",\"factor\":70}"); /* a host that holds all is overrun */
+    rig_until_state(&rig, 1, "undone");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
+    print_message("%s\n", reason);
+    assert_non_null(strstr(reason, "slower than before: "));
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_FREE char *stages = mem_printf("libexec_dir: %s\n", REMAP_TEST_STAGES);
+    rig_open(&rig, 1, "    mode: act\n", stages);
+    rig_start(&rig, true);
+    int64_t before = rig_number(&rig, "SELECT next_due_ms FROM apps WHERE app = 'rig'");
+    trigger(&rig); /* the monitor of this test announces a deployment before it answers */
+    rig_until_state(&rig, 1, "superseded");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
+    assert_string_equal(reason, "a deployment: release 7");
+    rig_until(&rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy' AND app = 'rig'");
+    int64_t after = rig_number(&rig, "SELECT next_due_ms FROM apps WHERE app = 'rig'");
+    int64_t at = rig_number(&rig, "SELECT at_ms FROM v_events WHERE kind = 'deploy'");
+    assert_true(after != before);
+    assert_in_range(after, at + 1800000, at + 1801000); /* the interval of the event: 30 min */
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_second_daemon_on_the_run_directory_then_refuses_with_one_line),
+        cmocka_unit_test(test_disk_full_while_saving_then_cycle_fails_daemon_lives_and_recovers),
+        cmocka_unit_test(test_disk_full_while_executing_then_intended_moves_are_cleared_up),
+        cmocka_unit_test(test_sigterm_while_executing_then_move_is_finished_and_next_start_goes_on),
+        cmocka_unit_test(test_pause_survives_a_restart),
+        cmocka_unit_test(test_sighup_with_a_bad_file_then_old_configuration_stays_and_says_so),
+        cmocka_unit_test(test_observed_plan_when_applied_later_then_moves_as_planned),
+        cmocka_unit_test(test_verification_when_the_application_got_slower_then_undone_with_numbers),
+        cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
+    };
+    if (argc > 1) /* a pattern of test names */
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
