@@ -89,16 +89,18 @@ static void put_yaml(struct buf *out, const char *key, const char *text)
     buf_puts(out, "\n");
 }
 
-static int write_config(const struct demo_cluster *cluster, const char *planner, struct err *err)
+static int write_config(const struct demo_cluster *cluster, const char *planner,
+                        const char *speed, struct err *err)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    buf_puts(&text, "# Written by `remap demo`. Times are simulated: the cluster runs faster than "
-                    "the wall clock.\n");
+    buf_puts(&text, "# Written by `remap demo`. Times are the cluster's, which runs faster than the wall "
+                    "clock.\n");
     put_yaml(&text, "store: ", cluster->store);
     put_yaml(&text, "run_dir: ", cluster->run_dir);
     buf_puts(&text, "http_listen: off\nlog_level: warn\n"
                     "sources:\n  - name: cluster\n    type: simulated\n    options:\n");
     put_yaml(&text, "      - name: socket\n        value: ", cluster->socket);
+    put_yaml(&text, "      - name: speed\n        value: ", speed);
     put_yaml(&text, "apps:\n  - name: ", cluster->name);
     put_yaml(&text, "    planner: ", planner ? planner : "auto");
     buf_puts(&text, "    mode: act\n    cluster: cluster\n    metrics: [cluster]\n"
@@ -185,11 +187,11 @@ static int demo_report(struct demo *demo, const struct cli *cli, int rc, struct 
 
 static int demo_all(struct demo *demo, const struct cli *cli, struct err *err)
 {
-    const char *speed = cli_opt(cli, "speed");
+    const char *speed = cli_opt(cli, "speed") ? cli_opt(cli, "speed") : DEMO_SPEED;
     if (demo_cluster_prepare(&demo->cluster, cli_opt(cli, "keep"), cli_opt(cli, "scenario"),
                              err) ||
-        write_config(&demo->cluster, cli_opt(cli, "planner"), err) ||
-        demo_cluster_start(&demo->cluster, speed ? speed : DEMO_SPEED, err))
+        write_config(&demo->cluster, cli_opt(cli, "planner"), speed, err) ||
+        demo_cluster_start(&demo->cluster, speed, err))
         return -1;
     AUTO_FREE char *what = mem_printf("%s, from %s, in %s", demo->cluster.name,
                                       demo->cluster.scenario, demo->cluster.dir);

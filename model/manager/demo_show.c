@@ -217,7 +217,10 @@ int demo_show(struct store *store, int64_t cycle, const struct draw_style *style
     AUTO_SHOWN struct shown shown = {0};
     if (load(store, cycle, &shown, err))
         return -1;
-    const char *reason = text_of(shown.cycle, "reason");
+    /* What a cycle that ended well has to say is in the table below. */
+    const char *state = text_of(shown.cycle, "state");
+    const char *reason = strcmp(state, "done") == 0 && shown.after
+                             ? "" : text_of(shown.cycle, "reason");
     title(style, "Before", out);
     draw_placement(shown.before, shown.edges, shown.n_edges, NULL, style, out);
     if (shown.after) {
@@ -227,7 +230,7 @@ int demo_show(struct store *store, int64_t cycle, const struct draw_style *style
     title(style, "Hosts", out);
     put_hosts(&shown, out);
     buf_printf(out, "\nCycle %lld: %s%s%s, %.0f of %.0f moves applied\n", (long long)cycle,
-               text_of(shown.cycle, "state"), *reason ? ": " : "", reason,
+               state, *reason ? ": " : "", reason,
                number(shown.cycle, "moves_applied"), number(shown.cycle, "moves_planned"));
     if (shown.savings)
         put_measures(shown.savings, out);

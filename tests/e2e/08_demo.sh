@@ -52,6 +52,14 @@ is "interrupted" "$?" 1
 is "no process left after Ctrl-C" "$(grep -lF "$dir/stop" /proc/[0-9]*/cmdline 2>/dev/null)" ""
 is "the store is whole after Ctrl-C" "$(sql "$dir/stop/store.db" 'PRAGMA integrity_check')" ok
 
+# Other planners, other shapes.
+run remap demo --keep "$dir/hubs" --planner hubs
+is "demo with hubs" "$status" 0
+is "hubs keep more traffic local than hba" "$(sqlite3 -readonly "$store" "ATTACH '$dir/hubs/store.db' AS h; SELECT (SELECT local_realised FROM h.v_savings WHERE cycle_id = 1) >= (SELECT local_realised FROM v_savings WHERE cycle_id = 1)")" 1
+run remap demo --keep "$dir/bad" --planner nonsense
+is "demo without such a planner" "$status" 2
+has "it says so" "$out" "nonsense"
+
 run remap demo --scenario nonsense
 is "no such scenario" "$status" 2
 has "the names" "$err" "sock-shop"
