@@ -1,7 +1,7 @@
 /* cli_history.c - `remap history`: the latest cycles, newest first. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include "model/base/clock.h"
 #include "model/base/mem.h"
 #include "model/manager/cli_read.h"
 
@@ -9,56 +9,75 @@ static void put_row(struct table *table, const struct store_rows *rows)
 {
     char took[CLOCK_TEXT_SIZE];
     int64_t started = store_rows_int(rows, 4, -1), ended = store_rows_int(rows, 5, -1);
-    double before = store_rows_real(rows, 9, -1), after = store_rows_real(rows, 10, -1);
     cell_int(table, store_rows_int(rows, 0, -1));
-    table_cell(table, store_rows_text(rows, 1));
-    table_cell(table, store_rows_text(rows, 2));
-    table_cell(table, store_rows_text(rows, 3));
+    for (int i = 1; i < 4; i++) {
+        table_cell(table, store_rows_text(rows, i));
+    }
     cell_time(table, started);
-    table_cell(table, ended < started ? NULL : duration_text(ended - started, took));
+    table_cell(table, ended < started ? NULL : took_text(ended - started, took));
     if (store_rows_int(rows, 6, 0)) {
         table_printf(table, "%" PRId64 "/%" PRId64, store_rows_int(rows, 7, 0),
                      store_rows_int(rows, 6, 0));
     } else {
         table_cell(table, NULL);
     }
-    if (before < 0 || after < 0) {
+    if (store_rows_null(rows, 9)) {
         table_cell(table, NULL);
     } else {
-        table_printf(table, "%.3f>%.3f", before, after);
+        table_printf(table, "%+.3f", store_rows_real(rows, 9, 0));
     }
-    table_cell(table, store_rows_text(rows, 8) ? store_rows_text(rows, 8) : "");
+}
+
+/* The table, and below each row its reason: beside it lines would be far too long. */
+static void put_lines(const struct table *table, char *const *reasons, struct buf *out)
+{
+    AUTO_BUF struct buf lines = BUF_INIT;
+    table_put(table, 0, &lines);
+    const char *line = lines.data;
+    for (size_t i = 0; *line; i++) {
+        size_t size = strcspn(line, "\n") + 1;
+        buf_add(out, line, size);
+        if (i > 0 && reasons[i - 1]) { /* the first line is the titles */
+            put_folded(out, "       ", reasons[i - 1]);
+        }
+        line += size;
+    }
 }
 
 static int print_text(struct store *store, const char *const *args, struct err *err)
 {
     static const char sql[] =
         "SELECT c.cycle_id, c.app, c.trigger, c.state, c.started_ms, c.ended_ms, c.moves_planned,"
-        " c.moves_applied, c.reason, s.affinity_before,"
-        " coalesce(s.affinity_realised, s.affinity_predicted)"
+        " c.moves_applied, c.reason,"
+        " CASE c.state WHEN 'undone' THEN NULL ELSE"
+        " coalesce(s.affinity_realised, s.affinity_predicted) - s.affinity_before END"
         " FROM v_cycles c LEFT JOIN v_savings s USING (cycle_id)"
         " WHERE ?1 = '' OR c.app = ?1 ORDER BY c.cycle_id DESC LIMIT CAST(?2 AS INTEGER)";
-    static const char *const titles[] = {">cycle",  "app",  "trigger", "state",   "started",
-                                         ">took", ">moves", "affinity", "reason", NULL};
+    static const char *const titles[] = {">cycle", "app",    "trigger", "state", "started",
+                                         ">took",  ">moves", ">gain",   NULL};
     AUTO(store_rows) struct store_rows *rows = NULL;
     AUTO(table) struct table *table = table_new(titles);
     AUTO_BUF struct buf out = BUF_INIT;
+    char **reasons = NULL;
+    size_t n = 0;
     if (store_select(store, sql, args, &rows, err)) {
         return -1;
     }
     int rc;
     while ((rc = store_rows_next(rows, err)) == 1) {
         put_row(table, rows);
+        *ARRAY_PUSH(reasons, n) = mem_strdup(store_rows_text(rows, 8));
     }
-    if (rc < 0) {
-        return -1;
-    }
-    if (table_rows(table)) {
-        table_put(table, 0, &out);
+    if (n) {
+        put_lines(table, reasons, &out);
     } else {
         buf_puts(&out, "no cycles yet\n");
     }
-    return cli_print_text(&out, err);
+    for (size_t i = 0; i < n; i++) {
+        free(reasons[i]);
+    }
+    free(reasons);
+    return rc ? -1 : cli_print_text(&out, err);
 }
 
 static int history_run(struct cli *cli, struct err *err)
@@ -92,8 +111,8 @@ static const struct cli_option history_options[] = {
 const struct cli_command cmd_history = {
     .name = "history",
     .summary = "the latest cycles, newest first",
-    .about = "moves: applied/planned. affinity: the score of the placement before, and after as\n"
-             "realised, or as predicted where it was not verified.",
+    .about = "moves: applied/planned. gain: of the placement's affinity score, as realised, or as\n"
+             "predicted where it was not verified.",
     .examples = "remap history\nremap history --app sock-shop --limit 5 -o json\n",
     .options = history_options,
     .common = CLI_CONFIG | CLI_STORE,

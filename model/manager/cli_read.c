@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include "model/base/clock.h"
 #include "model/base/json.h"
 #include "model/base/mem.h"
 
@@ -91,6 +90,11 @@ void cell_int(struct table *table, int64_t value)
     } else {
         table_printf(table, "%" PRId64, value);
     }
+}
+
+const char *took_text(int64_t ms, char out[CLOCK_TEXT_SIZE])
+{
+    return duration_text(ms < 10000 ? ms : (ms + 500) / 1000 * 1000, out);
 }
 
 #define COLUMNS 80

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include "model/base/buf.h"
+#include "model/base/clock.h"
 #include "model/base/err.h"
 #include "model/manager/cli.h"
 #include "model/manager/table.h"
@@ -24,6 +25,9 @@ void cell_time(struct table *table, int64_t wall_ms);
 void cell_percent(struct table *table, double ratio);
 void cell_real(struct table *table, double value, int digits);
 void cell_int(struct table *table, int64_t value);
+
+/* "12ms", "2m13s": to the second where it is more than ten. Returns `out`. */
+const char *took_text(int64_t ms, char out[CLOCK_TEXT_SIZE]);
 
 /* Appends `lead` and `text`, broken between words so that lines keep within 80 columns; further lines
  * begin under the end of the lead. */

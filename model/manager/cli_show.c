@@ -2,7 +2,6 @@
  * predicted, realised. */
 #include <inttypes.h>
 #include <string.h>
-#include "model/base/clock.h"
 #include "model/base/mem.h"
 #include "model/manager/cli_read.h"
 #include "model/manager/decision.h"
@@ -16,7 +15,7 @@ static void put_head(const struct cycle_row *cycle, struct buf *out)
     buf_printf(out, "  started %s by %s", clock_iso(cycle->started_ms, at), cycle->trigger);
     if (cycle->ended_ms >= cycle->started_ms) {
         char took[CLOCK_TEXT_SIZE];
-        buf_printf(out, ", took %s", duration_text(cycle->ended_ms - cycle->started_ms, took));
+        buf_printf(out, ", took %s", took_text(cycle->ended_ms - cycle->started_ms, took));
     }
     if (cycle->base_cycle > 0) {
         buf_printf(out, ", plan of cycle %" PRId64, cycle->base_cycle);

@@ -234,10 +234,10 @@ static void test_history_when_cycles_then_newest_first(void **state)
     const struct store_fixture *f = *state;
     assert_prints(
         f, "history", 0,
-        "cycle  app   trigger  state   started                took  moves  affinity     reason\n"
-        "    2  shop  manual   failed  2023-11-14T22:16:40Z     1s      -  -            cluster: "
-        "connection refused\n"
-        "    1  shop  timer    done    2023-11-14T22:13:20Z  2m13s    1/1  0.000>0.750\n");
+        "cycle  app   trigger  state   started                took  moves    gain\n"
+        "    2  shop  manual   failed  2023-11-14T22:16:40Z     1s      -       -\n"
+        "       cluster: connection refused\n"
+        "    1  shop  timer    done    2023-11-14T22:13:20Z  2m13s    1/1  +0.750\n");
     assert_prints(f, "history --app blog", 0, "no cycles yet\n");
     AUTO_JSON json_t *tree = json_of(f, "history --limit 1 -o json");
     assert_int_equal(json_array_size(tree), 1);
