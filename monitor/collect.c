@@ -131,10 +131,23 @@ static int decode_aliases(const struct jval *root, struct collect *out, struct e
     return 0;
 }
 
+static int decode_headroom(const struct jval *root, struct collect *out, struct err *err)
+{
+    static const char *const keys[] = {"cpu", "mem", NULL};
+    struct jval v = jval_get(root, "headroom");
+    if (jval_absent(&v))
+        return 0;
+    struct jval cpu = jval_get(&v, "cpu"), mem = jval_get(&v, "mem");
+    if (jval_object(&v, keys, err) || jval_real(&cpu, 0, 1, &out->headroom_cpu, err) ||
+        jval_real(&mem, 0, 1, &out->headroom_mem, err))
+        return -1;
+    return 0;
+}
+
 static int decode_root(const struct jval *root, struct collect *out, struct err *err)
 {
-    static const char *const keys[] = {"v",       "app",     "from_ms", "to_ms",
-                                       "sources", "aliases", NULL};
+    static const char *const keys[] = {"v",       "app",     "from_ms",  "to_ms",
+                                       "sources", "aliases", "headroom", NULL};
     if (jval_object(root, keys, err))
         return -1;
     int64_t version;
@@ -143,7 +156,8 @@ static int decode_root(const struct jval *root, struct collect *out, struct err 
     if (jval_int(&v, 1, 1, &version, err) || decode_app(root, &out->app, err) ||
         jval_int(&from, 0, MAX_TIME_MS, &out->window.from_ms, err) ||
         jval_int(&to, 0, MAX_TIME_MS, &out->window.to_ms, err) ||
-        decode_sources(root, out, err) || decode_aliases(root, out, err))
+        decode_sources(root, out, err) || decode_aliases(root, out, err) ||
+        decode_headroom(root, out, err))
         return -1;
     if (out->window.to_ms < out->window.from_ms)
         return jval_error(&to, err, "is before from_ms");

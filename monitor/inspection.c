@@ -2,6 +2,7 @@
  * (paper §6.1, Fig. 6; design.md 6). */
 #include "monitor/inspection.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,12 @@ static void note_unmapped(struct inspection *in, struct identity *identity)
                         (long long)names[i].count, names[i].name);
 }
 
+/* Rounded up: kept free is at least what was asked for. */
+static int64_t share_of(double share, int64_t capacity)
+{
+    return (int64_t)ceil(share * (double)capacity);
+}
+
 static void finish_model(const struct collect *collect, struct inspection *in,
                          struct identity *identity)
 {
@@ -142,6 +149,11 @@ static void finish_model(const struct collect *collect, struct inspection *in,
     identity_report(identity, &model->traffic);
     if (model->n_messages == 0)
         inspection_note(in, "no-traffic", 0, "no traffic in the window");
+    for (size_t h = 0; h < model->n_hosts; h++) {
+        struct host *host = &model->hosts[h];
+        host->reserve_cpu_millis += share_of(collect->headroom_cpu, host->cpu_cap_millis);
+        host->reserve_mem_bytes += share_of(collect->headroom_mem, host->mem_cap_bytes);
+    }
 }
 
 int inspection_run(const struct collect *collect, inspection_step_f *step, void *arg,

@@ -19,6 +19,7 @@ struct collect {
     size_t n_metrics, n_messages;
     struct collect_alias *aliases;
     size_t n_aliases;
+    double headroom_cpu, headroom_mem; /* share of every host to be kept free */
     json_t *tree; /* owned */
 };
 

@@ -167,7 +167,12 @@ static void build_collect(struct manager *m, const struct engine_cycle *c,
     buf_puts(out, "}");
     put_key(out, "aliases");
     put_options(out, app->aliases, app->n_aliases);
-    buf_puts(out, "}");
+    put_key(out, "headroom");
+    buf_puts(out, "{\"cpu\":");
+    json_put_real(out, app->headroom_cpu);
+    put_key(out, "mem");
+    json_put_real(out, app->headroom_mem);
+    buf_puts(out, "}}");
 }
 
 static void build_analyze(const struct config_app *app, const struct buf *model, struct buf *out)

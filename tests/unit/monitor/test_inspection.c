@@ -35,8 +35,11 @@ static int fake_inspect(void *ctx, const struct app_scope *app, struct inspectio
 {
     (void)app;
     strcat(order, "C");
-    if (model_add_host(in->model, "h", err) < 0)
+    int host = model_add_host(in->model, "h", err);
+    if (host < 0)
         return -1;
+    in->model->hosts[host].cpu_cap_millis = 1001;
+    in->model->hosts[host].mem_cap_bytes = 1000;
     int a = model_add_service(in->model, "shop/a", err);
     int b = model_add_service(in->model, "shop/b", err);
     model_add_instance(in->model, "shop/a-1", a, 0, err);
@@ -212,6 +215,21 @@ static void test_inspection_when_no_message_was_seen_then_a_note_says_so(void **
     inspection_wipe(&in);
 }
 
+static void test_inspection_when_headroom_is_asked_for_then_hosts_reserve_it(void **state)
+{
+    struct inspection in = {0};
+    struct err err = ERR_INIT;
+    (void)state;
+    static const char good[] = GOOD;
+    AUTO_FREE char *request = mem_printf("%.*s,\"headroom\":{\"cpu\":0.1,\"mem\":0.25}}",
+                                         (int)(sizeof good - 2), good);
+    assert_int_equal(run(request, count_step, &in, &err), 0);
+    assert_int_equal(in.model->hosts[0].reserve_cpu_millis, 101); /* of 1001, rounded up */
+    assert_int_equal(in.model->hosts[0].reserve_mem_bytes, 250);
+    model_free(in.model);
+    inspection_wipe(&in);
+}
+
 static void test_inspection_when_a_source_fails_then_error_names_it_and_nothing_is_left(
     void **state)
 {
@@ -263,6 +281,7 @@ static void test_requests_when_bad_then_error_names_the_place(void **state)
         {REQUEST("{}", "", ""), "sources.cluster.name"},
         {REQUEST(SOURCE("c", "{\"name\":\"x\"}"), "", ""), "sources.cluster.options[0].value"},
         {REQUEST(SOURCE("c", ""), "7", ""), "sources.metrics[0]"},
+        {"{\"v\":1,\"headrooms\":{}}", "headrooms"},
         {REQUEST(SOURCE("c", ""), SOURCE("m", "") ",{\"name\":1}", ""), "sources.metrics[1].name"},
     };
     (void)state;
@@ -358,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inspection_when_run_then_cluster_metrics_messages_fill_one_model),
+        cmocka_unit_test(test_inspection_when_headroom_is_asked_for_then_hosts_reserve_it),
         cmocka_unit_test(test_inspection_when_no_message_was_seen_then_a_note_says_so),
         cmocka_unit_test(
             test_inspection_when_a_source_fails_then_error_names_it_and_nothing_is_left),
