@@ -143,6 +143,29 @@ static int open_db(struct store *store, int flags, struct err *err)
     return 0;
 }
 
+/* SQLite stays in another mode without an error where shared memory is not to be had. */
+static int use_wal(struct store *store, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(store->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL) !=
+        SQLITE_OK) {
+        return store_error(store, err);
+    }
+    int rc = sqlite3_step(statement);
+    const char *mode = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    bool wal = mode && strcmp(mode, "wal") == 0;
+    if (!wal && mode) {
+        err_set(err, ERR_IO,
+                "%s: its file system cannot share memory (a network file system?), which the "
+                "write-ahead log needs",
+                store->path);
+    } else if (!wal) {
+        store_error(store, err);
+    }
+    sqlite3_finalize(statement);
+    return wal ? 0 : -1;
+}
+
 static int open_write(struct store *store, struct err *err)
 {
     int64_t version;
@@ -159,16 +182,12 @@ static int open_write(struct store *store, struct err *err)
     if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_PERSIST_WAL, &on) != SQLITE_OK) {
         return store_error(store, err);
     }
-    return exec(store,
-                "PRAGMA journal_mode = WAL;"
-                "PRAGMA synchronous = FULL;"
-                "PRAGMA foreign_keys = ON;"
-                "PRAGMA trusted_schema = OFF;"
-                "PRAGMA journal_size_limit = " STORE_WAL_BYTES,
-                err) ||
-                   migrate(store, version, err)
-               ? -1
-               : 0;
+    static const char settings[] = "PRAGMA synchronous = FULL;"
+                                   "PRAGMA foreign_keys = ON;"
+                                   "PRAGMA trusted_schema = OFF;"
+                                   "PRAGMA journal_size_limit = " STORE_WAL_BYTES;
+    return use_wal(store, err) || exec(store, settings, err) || migrate(store, version, err) ? -1
+                                                                                              : 0;
 }
 
 static int open_read(struct store *store, struct err *err)
