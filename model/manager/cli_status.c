@@ -1,8 +1,10 @@
 /* cli_status.c - `remap status`: is the daemon there, and how is each application? Works while it
  * runs and while it is down, with and without a store. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "model/base/clock.h"
 #include "model/base/json.h"
 #include "model/base/mem.h"
@@ -27,6 +29,7 @@ struct open_cycle { /* not ended, and not the latest of its app: a proposal that
 struct status {
     const char *run_dir, *store_path;
     bool runs;
+    bool hidden; /* the run directory (0700) may not be looked into: unknown whether it runs */
     int64_t pid;
     bool has_store;
     struct app_status *apps;
@@ -160,7 +163,7 @@ static void put_apps(const struct status *status, struct buf *out)
         cell_percent(table, app->local);
         cell_percent(table, app->gap);
         cell_percent(table, app->coverage);
-        cell_time(table, status->runs && !app->paused ? app->next_due_ms : -1);
+        cell_time(table, (status->runs || status->hidden) && !app->paused ? app->next_due_ms : -1);
     }
     buf_puts(out, "\n");
     table_put(table, 0, out);
@@ -196,7 +199,8 @@ static void put_latest(const struct status *status, struct buf *out)
 static void put_text(const struct status *status, struct buf *out)
 {
     buf_puts(out, "remap  ");
-    put_state(out, status->runs ? "runs" : "down");
+    put_state(out, status->runs ? "runs" : status->hidden ? "unknown" : "down");
+    buf_puts(out, status->hidden ? ", the run directory is not yours to look into" : "");
     if (status->pid > 0 && status->runs) {
         buf_printf(out, ", pid %" PRId64, status->pid);
     }
@@ -238,7 +242,8 @@ static void put_opt_text(struct buf *out, const char *key, const char *value)
 
 static void put_json(const struct status *status, struct buf *out)
 {
-    buf_printf(out, "{\"v\":1,\"running\":%s", status->runs ? "true" : "false");
+    buf_printf(out, "{\"v\":1,\"running\":%s",
+               status->runs ? "true" : status->hidden ? "null" : "false");
     put_opt_int(out, "pid", status->runs && status->pid > 0 ? status->pid : -1);
     put_opt_text(out, "run_dir", status->run_dir);
     put_opt_text(out, "store", status->store_path);
@@ -272,6 +277,12 @@ static void put_json(const struct status *status, struct buf *out)
     buf_puts(out, "]}");
 }
 
+static bool is_hidden(const char *run_dir)
+{
+    AUTO_FREE char *lock = mem_printf("%s/lock", run_dir);
+    return access(lock, R_OK) != 0 && errno == EACCES;
+}
+
 static int status_run(struct cli *cli, struct err *err)
 {
     __attribute__((cleanup(status_wipe))) struct status status = {0};
@@ -283,6 +294,7 @@ static int status_run(struct cli *cli, struct err *err)
         return -1;
     }
     status.runs = rundir_daemon_runs(status.run_dir, &status.pid);
+    status.hidden = !status.runs && is_hidden(status.run_dir);
     if (store_open_read(status.store_path, &store, err) == 0) {
         status.has_store = true;
         if (read_store(store, &status, err) || read_open(store, &status, err)) {
