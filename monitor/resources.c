@@ -44,10 +44,16 @@ static int find_instance(struct identity *identity, const struct sample *sample)
     return level == LEVEL_INSTANCE ? index : -1;
 }
 
-static void set_usage(struct instance *instance, const struct sample *sample)
+static int add_usage(const struct jval *v, struct instance *instance, const struct sample *sample,
+                     struct err *err)
 {
-    instance->cpu_used_millis += (int64_t)ceil(sample->cpu_millis);
-    instance->mem_used_bytes += (int64_t)ceil(sample->mem_mib * MIB);
+    int64_t cpu = instance->cpu_used_millis + (int64_t)ceil(sample->cpu_millis);
+    int64_t mem = instance->mem_used_bytes + (int64_t)ceil(sample->mem_mib * MIB);
+    if (cpu > MODEL_MAX_NUMBER || mem > MODEL_MAX_NUMBER)
+        return jval_error(v, err, "makes more than 10^15 for instance %s", instance->name);
+    instance->cpu_used_millis = cpu;
+    instance->mem_used_bytes = mem;
+    return 0;
 }
 
 static void note_unsampled(struct inspection *in, const bool *sampled)
@@ -85,7 +91,8 @@ int resources_read(json_t *tree, struct inspection *in, struct err *err)
                             sample.pod ? sample.pod : sample.service);
             continue;
         }
-        set_usage(&in->model->instances[at], &sample);
+        if (add_usage(&item, &in->model->instances[at], &sample, err))
+            return -1;
         sampled[at] = true;
     }
     note_unsampled(in, sampled);

@@ -213,21 +213,36 @@ static int32_t shared_client(const struct trace_scratch *scratch, const struct s
     return found;
 }
 
-/* A parent id may be shared by both halves of a call: a child inside the called service hangs on
- * the SERVER of its own service; any other on what is not a shared SERVER. */
+/* How well a span fits as the parent of `child`, whose parent id it bears; two halves of a call may
+ * share that id. A child inside the called service hangs on that service's SERVER. A SERVER of yet
+ * another service was called from there too, by a CLIENT that was not recorded: the half of the
+ * caller itself has been answered. Anything else hangs on what is not a shared SERVER. */
+static int parent_rank(const struct span_table *table, const struct trace_span *child,
+                       const struct trace_span *parent)
+{
+    int32_t service = node_service(table, child->node);
+    bool shared_server = parent->kind == SPAN_SERVER && parent->shared;
+    if (parent->kind == SPAN_SERVER && service >= 0 && node_service(table, parent->node) == service)
+        return 4;
+    if (child->kind == SPAN_SERVER && shared_server && parent->node >= 0)
+        return node_service(table, parent->node) == node_service(table, child->remote) ? 3 : 2;
+    return shared_server ? 0 : 1;
+}
+
 static int32_t parent_by_id(const struct trace_scratch *scratch, const struct span_table *table,
                             size_t child)
 {
     const struct trace_span *spans = scratch->spans;
-    int32_t service = node_service(table, spans[child].node), found = MISSING;
+    int32_t found = MISSING;
+    int found_rank = -1;
     size_t from, to;
     find_group(scratch, spans[child].parent, &from, &to);
     for (size_t i = from; i < to; i++) {
-        if (spans[i].kind == SPAN_SERVER && service >= 0 &&
-            node_service(table, spans[i].node) == service)
-            return (int32_t)i;
-        if (found < 0 || (spans[found].shared && !spans[i].shared))
+        int rank = parent_rank(table, &spans[child], &spans[i]);
+        if (rank > found_rank) {
             found = (int32_t)i;
+            found_rank = rank;
+        }
     }
     return found;
 }

@@ -58,6 +58,15 @@ static void test_shared_span_when_client_is_missing_then_parent_is_the_caller(vo
            "a>b 1; external 1");
 }
 
+static void test_shared_span_when_a_client_below_is_missing_then_the_answering_service_called(
+    void **state)
+{
+    (void)state;
+    expect(SPAN("1", KIND("CLIENT") AT("a")) "," SPAN("1", KIND("SERVER") AT("b") SHARED) ","
+           SPAN("2", PARENT("1") KIND("SERVER") AT("c") SHARED),
+           "a>b 1; b>c 1");
+}
+
 static void test_child_style_when_both_halves_report_then_one_message(void **state)
 {
     (void)state;
@@ -408,6 +417,8 @@ int main(void)
         cmocka_unit_test(test_shared_span_when_the_flag_is_missing_then_one_message),
         cmocka_unit_test(test_shared_span_when_child_is_inside_the_server_then_server_is_its_caller),
         cmocka_unit_test(test_shared_span_when_client_is_missing_then_parent_is_the_caller),
+        cmocka_unit_test(
+            test_shared_span_when_a_client_below_is_missing_then_the_answering_service_called),
         cmocka_unit_test(test_child_style_when_both_halves_report_then_one_message),
         cmocka_unit_test(test_server_when_client_names_another_callee_then_servers_name_counts),
         cmocka_unit_test(test_server_when_parent_is_a_server_then_it_is_the_caller),
