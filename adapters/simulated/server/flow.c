@@ -1,6 +1,7 @@
 /* flow.c - rates, balancing, usage and response times (the formulas are in flow.h). */
 #include "adapters/simulated/server/flow.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void flow_free(struct flow *flow)
@@ -19,12 +20,16 @@ void flow_free(struct flow *flow)
     free(flow);
 }
 
-double flow_slowdown(double rho)
+double flow_slowdown(double rho, int64_t cpu_millis)
 {
+    double cores = cpu_millis > 1000 ? (double)cpu_millis / 1000 : 1;
     if (rho > FLOW_RHO_MAX)
         rho = FLOW_RHO_MAX;
-    double at_knee = 1 / (1 - FLOW_KNEE);
-    return rho <= FLOW_KNEE ? 1 / (1 - rho) : at_knee + at_knee * at_knee * (rho - FLOW_KNEE);
+    if (rho <= FLOW_KNEE)
+        return 1 / (1 - pow(rho, cores));
+    double at_knee = 1 / (1 - pow(FLOW_KNEE, cores));
+    double slope = cores * pow(FLOW_KNEE, cores - 1) * at_knee * at_knee;
+    return at_knee + slope * (rho - FLOW_KNEE);
 }
 
 double flow_load(const struct cluster *c, int64_t at_ms, int service)
@@ -198,7 +203,8 @@ static void find_times(struct flow *f, const struct cluster *c, const double *ra
         for (int i = first; i < first + count; i++) {
             int host = c->replicas[f->ready[i]].host;
             double rho = f->host_demand[host] / (double)s->hosts[host].cpu_millis;
-            f->response_ms[i] = v->work_ms * flow_slowdown(rho) + v->delay_ms;
+            f->response_ms[i] =
+                v->work_ms * flow_slowdown(rho, s->hosts[host].cpu_millis) + v->delay_ms;
         }
         for (size_t j = v->first_call; count && j < v->first_call + v->n_calls; j++) {
             double arrivals = f->arrivals[service];

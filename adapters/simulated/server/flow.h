@@ -17,19 +17,21 @@
  * of a host (replicas and foreign use) is above its capacity, each gets its share: measured usage
  * is demand · capacity / demand of the host.
  *
- * Time. A host is a processor-sharing queue (M/M/1-PS): a request with `work` ms of CPU stays
- * work · f(ρ) ms, ρ = demand / capacity, f(ρ) = 1/(1-ρ) up to ρ = 0.95, and from there its tangent
- * 20 + 400 (ρ - 0.95), so that an overloaded host is slow beyond use but not infinitely; ρ counts
- * up to 4 (f = 1240). A replica answers after R = work · f(ρ) + delay + for each of its calls, one
- * after the other, p · (round trip to the callee's host + R of the callee), averaged over the
- * callees by the rates above. A call that fails costs failed_call_ms. The response time of an entry
- * is the mean R over its replicas, that of the cluster the mean over entries by their rate. */
+ * Time. A host is a processor-sharing queue with c = capacity / 1000 cores (at least 1): a request
+ * with `work` ms of CPU stays work · f(ρ) ms, ρ = demand / capacity, f(ρ) = 1 / (1 - ρ^c). (That is
+ * M/M/1-PS for one core, exact for two, Gunther's approximation of M/M/c for more: a second core
+ * does not make a request faster, it makes the host slow later.) Above ρ = 0.95 its tangent goes
+ * on, so that an overloaded host is slow beyond use but not infinitely; ρ counts up to 4 (f = 1240
+ * on one core). A replica answers after R = work · f(ρ) + delay + for each of its calls, one after
+ * the other, p · (round trip to the callee's host + R of the callee), averaged over the callees by
+ * the rates above. A call that fails costs failed_call_ms. The response time of an entry is the
+ * mean R over its replicas, that of the cluster the mean over entries by their rate. */
 #ifndef REMAP_SIMULATED_FLOW_H
 #define REMAP_SIMULATED_FLOW_H
 
 #include "adapters/simulated/server/cluster.h"
 
-#define FLOW_KNEE 0.95 /* of utilisation, above it the tangent: f = 20, f' = 400 */
+#define FLOW_KNEE 0.95 /* of utilisation, above it the tangent; one core: f = 20, f' = 400 */
 #define FLOW_RHO_MAX 4.0
 #define FLOW_LONGEST_MS 1e12 /* 31 years stand for never */
 
@@ -58,8 +60,8 @@ struct flow *flow_new(const struct cluster *cluster, int64_t at_ms);
 void flow_free(struct flow *flow);
 AUTO_DEFINE(flow)
 
-/* f(ρ) */
-double flow_slowdown(double utilisation);
+/* f(ρ) on a host of that capacity. */
+double flow_slowdown(double utilisation, int64_t cpu_millis);
 
 /* Mean response time of an entry service, or of all entries for -1; < 0 when nobody answers or
  * nothing comes in. */

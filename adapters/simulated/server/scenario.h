@@ -110,10 +110,12 @@ int64_t scenario_rtt_us(const struct scenario *scenario, int a, int b);
 /* The paper's mock topologies (algorithms.md 6.5): Barabási–Albert with m = n-1 (star: an API
  * gateway) or m = 2 (p2p), `services` services with CPU 1…500 millicores and memory 10…500 MiB,
  * hosts of 4000 millicores and 8 GiB, one service on each, `messages` messages per `per_ms` over
- * the edges. Appends to hosts, services and calls. */
+ * the edges. A request takes at most work_ms of CPU, or what its service's CPU allows; the rest of
+ * the drawn CPU is there without load. Appends to hosts, services and calls. */
 struct generator {
     bool star;
     int64_t services, messages, per_ms;
+    double work_ms; /* most CPU time of one request */
     uint64_t seed;
 };
 void scenario_generate(struct scenario *scenario, const struct generator *generator);

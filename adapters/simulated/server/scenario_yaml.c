@@ -43,7 +43,7 @@ struct raw_fault {
     bool *writes_only;
 };
 struct raw_generate {
-    char *topology, *per;
+    char *topology, *per, *work;
     int64_t services, messages;
     int64_t *seed;
 };
@@ -147,6 +147,7 @@ static const cyaml_schema_value_t fault_entry = {
 static const cyaml_schema_field_t generate_fields[] = {
     NEED(raw_generate, topology),
     TEXT(raw_generate, per),
+    TEXT(raw_generate, work),
     CYAML_FIELD_INT("services", CYAML_FLAG_DEFAULT, struct raw_generate, services),
     CYAML_FIELD_INT("messages", CYAML_FLAG_DEFAULT, struct raw_generate, messages),
     INT(raw_generate, seed),
@@ -434,14 +435,15 @@ static int read_generate(struct reader *r, const struct raw_generate *raw, struc
 {
     r->list = NULL;
     struct generator g = {
-        .star = !strcmp(raw->topology, "star"), .per_ms = 600000, .seed = s->seed};
+        .star = !strcmp(raw->topology, "star"), .per_ms = 600000, .work_ms = 0.05, .seed = s->seed};
     int64_t seed = (int64_t)(s->seed & INT64_MAX);
     if (!g.star && strcmp(raw->topology, "p2p") != 0)
         return bad(r, "generate.topology", "must be star or p2p");
     if (get_int(r, "generate.services", &raw->services, SCENARIO_MAX_SERVICES, &g.services) ||
         get_int(r, "generate.messages", &raw->messages, SCENARIO_MAX_MESSAGES, &g.messages) ||
         get_int(r, "generate.seed", raw->seed, INT64_MAX, &seed) ||
-        get_duration(r, "generate.per", raw->per, &g.per_ms))
+        get_duration(r, "generate.per", raw->per, &g.per_ms) ||
+        get_time(r, "generate.work", raw->work, &g.work_ms))
         return -1;
     if (!g.services || !g.per_ms)
         return bad(r, "generate", "services and per are above 0");

@@ -78,18 +78,17 @@ static int64_t *split(int64_t messages, size_t edges, struct rng *rng)
     return counts;
 }
 
-/* CPU 1…500 in all; as much of it as fits comes from requests of at most 5 ms, so that load and
- * placement show in the response time, the rest is there without load. */
-static void draw_usage(struct sim_service *v, double arrivals_per_s, struct rng *rng)
+/* CPU 1…500 in all, at most half of it from requests. */
+static void draw_usage(struct sim_service *v, double arrivals_per_s, double work_ms,
+                       struct rng *rng)
 {
     int64_t cpu = 1 + (int64_t)rng_below(rng, 500);
     v->mem_bytes = (10 + (int64_t)rng_below(rng, 491)) << 20;
     v->cpu_request_millis = 0;
     if (arrivals_per_s > 0) {
         double most = (double)cpu / 2 / arrivals_per_s;
-        v->work_ms = most < 5 ? most : 5;
-        v->cpu_base_millis = cpu - (int64_t)(v->work_ms * arrivals_per_s);
-        v->work_ms = (double)(cpu - v->cpu_base_millis) / arrivals_per_s;
+        v->work_ms = most < work_ms ? most : work_ms;
+        v->cpu_base_millis = cpu - (int64_t)(v->work_ms * arrivals_per_s + 0.5);
     } else {
         v->cpu_base_millis = cpu;
     }
@@ -131,6 +130,6 @@ void scenario_generate(struct scenario *s, const struct generator *g)
         names_add(&s->host_names, h->name, host + i);
         names_add(&s->service_names, v->name, base + i);
         v->entry_per_s = i ? 0 : arrivals[0]; /* one call outwards per request, on average */
-        draw_usage(v, arrivals[i], &rng);
+        draw_usage(v, arrivals[i], g->work_ms, &rng);
     }
 }

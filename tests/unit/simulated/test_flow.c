@@ -38,11 +38,15 @@ static void test_slowdown_when_below_and_above_the_knee_then_is_continuous_and_b
 {
     (void)state;
     static const struct {
-        double rho, f;
-    } rows[] = {{0, 1},    {0.5, 2},   {0.75, 4},   {0.95, 20},
-                {1.0, 40}, {2.0, 440}, {4.0, 1240}, {9.0, 1240}};
+        double rho;
+        int64_t cpu;
+        double f;
+    } rows[] = {{0, 1000, 1},        {0.5, 1000, 2},        {0.75, 1000, 4},
+                {0.95, 1000, 20},    {1.0, 1000, 40},       {2.0, 1000, 440},
+                {4.0, 1000, 1240},   {9.0, 1000, 1240},     {0.5, 250, 2},
+                {0.5, 2000, 4 / 3.}, {0.5, 4000, 16 / 15.}, {0.9, 4000, 1 / 0.3439}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        near(flow_slowdown(rows[i].rho), rows[i].f);
+        near(flow_slowdown(rows[i].rho, rows[i].cpu), rows[i].f);
 }
 
 static void test_response_when_apart_then_adds_round_trips(void **state)
