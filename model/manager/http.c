@@ -363,7 +363,8 @@ static enum MHD_Result dispatch(struct listener *listener, struct MHD_Connection
 {
     struct http *http = listener->http;
     const struct route *route = route_find(path);
-    bool api = strncmp(path, API_PREFIX, strlen(API_PREFIX)) == 0;
+    bool list = strcmp(path, "/api/v1") == 0;
+    bool api = list || strncmp(path, API_PREFIX, strlen(API_PREFIX)) == 0;
     if (listener->loopback && !host_allowed(mhd)) {
         return answer_error(mhd, MHD_HTTP_FORBIDDEN, "this listener answers only to localhost");
     }
@@ -376,7 +377,10 @@ static enum MHD_Result dispatch(struct listener *listener, struct MHD_Connection
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         return answer_error(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are answered");
     }
-    return api ? answer_api(http, mhd, path + strlen(API_PREFIX)) : route->answer(http, mhd);
+    if (api) {
+        return answer_api(http, mhd, list ? "" : path + strlen(API_PREFIX));
+    }
+    return route->answer(http, mhd);
 }
 
 /* Called when the headers are there, then per piece of a body (read and dropped, so that the client

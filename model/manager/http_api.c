@@ -81,10 +81,23 @@ static int check_query(const struct resource *resource, const struct http_query 
     return 0;
 }
 
+/* The list of resources. */
+static void put_names(struct buf *out)
+{
+    for (size_t i = 0; http_api_names[i]; i++) {
+        buf_printf(out, "%s\"/api/v1/%s\"", i ? "," : "[", http_api_names[i]);
+    }
+    buf_puts(out, "]");
+}
+
 int http_api_answer(struct store *store, const char *name, const struct http_query *query,
                     struct buf *out, struct err *err)
 {
     const struct resource *resource = find(name);
+    if (!*name) {
+        put_names(out);
+        return 0;
+    }
     if (!resource) {
         return err_set(err, ERR_NOT_FOUND, "no such resource");
     }

@@ -16,7 +16,7 @@ struct http_query {
 /* 10^4 edges are about 2 MB of JSON and some 20 ms: what one request may hold the loop up. */
 #define HTTP_API_MAX_ROWS 10000
 
-/* Appends a JSON array. ERR_NOT_FOUND: no such resource; ERR_INPUT: a parameter; else the store's. */
+/* Appends a JSON array; of the resources' paths when `name` is "". ERR_NOT_FOUND: no such resource; ERR_INPUT: a parameter; else the store's. */
 int http_api_answer(struct store *store, const char *name, const struct http_query *query,
                     struct buf *out, struct err *err);
 

@@ -252,6 +252,8 @@ static void test_api_when_each_resource_then_json_array_with_rows(void **state)
         const char *path;
         size_t rows;
     } vectors[] = {
+        {"/api/v1", 9},
+        {"/api/v1/", 9},
         {"/api/v1/placement", 5},
         {"/api/v1/cycles", 1},
         {"/api/v1/edges", 3},
@@ -308,8 +310,8 @@ static void test_requests_when_bad_then_4xx(void **state)
         long status;
     } vectors[] = {
         {{.path = "/nothing"}, 404},
-        {{.path = "/api/v1/"}, 404},
-        {{.path = "/api/v1"}, 404},
+        {{.path = "/api/v2/cycles"}, 404},
+        {{.path = "/api/v1cycles"}, 404},
         {{.path = "/api/v1/secrets"}, 404},
         {{.path = "/api/v1/../../etc/passwd"}, 404},
         {{.path = "/api/v1/edges?cycle=x"}, 400},
