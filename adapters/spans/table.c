@@ -53,7 +53,7 @@ int32_t span_table_name(struct span_table *table, const char *text, size_t size,
                         struct err *err)
 {
     char name[MAX_NAME_BYTES + 1];
-    if (size == 0 || size > MAX_NAME_BYTES)
+    if (size == 0 || size > MAX_NAME_BYTES || memchr(text, '\0', size))
         return -1;
     for (size_t i = 0; i < size; i++)
         name[i] = lower ? (char)tolower((unsigned char)text[i]) : text[i];

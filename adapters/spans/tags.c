@@ -48,10 +48,10 @@ void span_tags_reset(struct span_tags *tags)
     tags->pod[0] = tags->space[0] = tags->address[0] = '\0';
 }
 
-/* Leaves what is there when the text is too long to be a name. */
+/* Leaves what is there when the text cannot be a name. */
 static void keep(char *out, size_t room, const char *text, size_t size)
 {
-    if (size == 0 || size >= room)
+    if (size == 0 || size >= room || memchr(text, '\0', size))
         return;
     memcpy(out, text, size);
     out[size] = '\0';
@@ -86,8 +86,8 @@ static int kind_of(const char *text, size_t size)
 static const struct known_tag *find_tag(const char *key, size_t size)
 {
     for (size_t i = 0; i < ARRAY_LEN(known_tags); i++)
-        if (known_tags[i].key[0] == key[0] && strncmp(known_tags[i].key, key, size) == 0 &&
-            known_tags[i].key[size] == '\0')
+        if (known_tags[i].key[0] == key[0] && strlen(known_tags[i].key) == size &&
+            memcmp(known_tags[i].key, key, size) == 0)
             return &known_tags[i];
     return NULL;
 }

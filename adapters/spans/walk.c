@@ -153,7 +153,8 @@ static int on_end(void *ctx)
 
 static bool key_fits(const struct walk_rule *rule, const char *key, size_t size)
 {
-    return strncmp(rule->key, key, size) == 0 && rule->key[size] == '\0';
+    return rule->key[0] == (size ? key[0] : '\0') && strlen(rule->key) == size &&
+           memcmp(rule->key, key, size) == 0; /* a key may hold "\u0000" */
 }
 
 static int on_key(void *ctx, const unsigned char *text, size_t size)

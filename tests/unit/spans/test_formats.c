@@ -227,6 +227,7 @@ static void test_bad_input_when_read_then_error_names_line_and_byte(void **state
         {"[{\"traceId\":\"1\",\"id\":\"1\",\"localEndpoint\":\"a\"}]",
          "localEndpoint: must be an object"},
         {"[1]", "must be an object or an array"},
+        {"{\"data\\u0000\":[]}", "neither Zipkin"},
         {"7", "must be an object or an array"},
         {"{}", "neither Zipkin spans nor a Jaeger answer nor OTLP"},
         {"{\"kind\":\"List\",\"items\":[]}", "kind must be CLIENT"},
