@@ -24,10 +24,10 @@ int simulated_open(const struct source *source, void **ctx, struct err *err)
     if (duration_parse(source_option(source, "timeout", "5s"), &timeout_ms, err))
         return err_prefix(err, "%s: timeout", source->name);
     char *end;
-    const char *speed = source_option(source, "speed", "1");
-    if (!(strtod(speed, &end) > 0) || *end)
-        return err_set(err, ERR_CONFIG, "%s: speed must be above 0, not %.40s", source->name,
-                       speed);
+    const char *text = source_option(source, "speed", "1");
+    double speed = strtod(text, &end);
+    if (!(speed > 0) || *end)
+        return err_set(err, ERR_CONFIG, "%s: speed must be above 0, not %.40s", source->name, text);
     const struct http_options options = {.unix_socket = source_option(source, "socket", ""),
                                          .base_url = "http://simulated",
                                          .total_timeout_ms = timeout_ms,
@@ -35,13 +35,18 @@ int simulated_open(const struct source *source, void **ctx, struct err *err)
     struct http *http = http_new(&options, err);
     if (!http)
         return err_prefix(err, "%s", source->name);
-    *ctx = http;
+    struct simulated *sim = mem_alloc(sizeof *sim);
+    *sim = (struct simulated){http, speed};
+    *ctx = sim;
     return 0;
 }
 
 void simulated_close(void *ctx)
 {
-    http_free(ctx);
+    struct simulated *sim = ctx;
+    if (sim)
+        http_free(sim->http);
+    free(sim);
 }
 
 static json_t *parse(const struct http_answer *answer, const char *path, struct err *err)
@@ -66,19 +71,21 @@ static void own_words(const struct http_answer *answer, struct err *err)
         err_set(err, err->kind, "remap-simulated: %s (status %ld)", text, answer->status);
 }
 
-json_t *simulated_get(struct http *http, const char *path, struct err *err)
+json_t *simulated_get(struct simulated *sim, const char *path, struct err *err)
 {
     AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
-    if (!http_get(http, path, &answer, err))
+    if (!http_get(sim->http, path, &answer, err))
         return parse(&answer, path, err);
     own_words(&answer, err);
     return NULL;
 }
 
-json_t *simulated_post(struct http *http, const char *path, const struct buf *body, struct err *err)
+json_t *simulated_post(struct simulated *sim, const char *path, const struct buf *body,
+                       struct err *err)
 {
     AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
-    if (!http_send(http, "POST", path, "application/json", body->data, body->size, &answer, err))
+    if (!http_send(sim->http, "POST", path, "application/json", body->data, body->size, &answer,
+                   err))
         return parse(&answer, path, err);
     own_words(&answer, err);
     return NULL;

@@ -78,14 +78,14 @@ static int undo(void *ctx, const struct placement *p, const char *saved, struct 
     return answer ? 0 : -1;
 }
 
-static int release_one(struct http *http, const char *service, bool dry_run, int64_t *restarts,
+static int release_one(struct simulated *sim, const char *service, bool dry_run, int64_t *restarts,
                        struct err *err)
 {
     AUTO_BUF struct buf body = BUF_INIT;
     buf_puts(&body, "{\"service\":");
     json_put_text(&body, service);
     buf_printf(&body, ",\"dry_run\":%s}", dry_run ? "true" : "false");
-    AUTO_JSON json_t *answer = simulated_post(http, "/v1/release", &body, err);
+    AUTO_JSON json_t *answer = simulated_post(sim, "/v1/release", &body, err);
     if (!answer)
         return -1;
     *restarts += simulated_int(answer, "restarts", 0);

@@ -4,6 +4,7 @@
 
 #include "model/base/clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,15 @@ static int add_latency(struct model *model, const json_t *row)
     return 0;
 }
 
+/* The speed that the cluster really has, where it is not the configured one; else 0. Intervals and
+ * windows were then divided by the wrong number. */
+static double other_speed(const struct simulated *sim, const json_t *tree)
+{
+    const json_t *value = json_object_get(tree, "speed");
+    double speed = json_is_number(value) ? json_number_value(value) : sim->speed;
+    return fabs(speed - sim->speed) > 1e-6 * sim->speed ? speed : 0;
+}
+
 static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspection *in,
                            struct err *err)
 {
@@ -123,6 +133,11 @@ static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspec
                        row) if (add_replica(model, app, row, err)) return -1;
     json_array_foreach(json_object_get(tree, "latencies"), i, row) add_latency(model, row);
     model->taken_ms = simulated_int(tree, "now_ms", clock_wall_ms());
+    double speed = other_speed(ctx, tree);
+    if (speed > 0)
+        inspection_note(in, "speed", 1,
+                        "the cluster runs at speed %g, its source is configured with %g", speed,
+                        ((struct simulated *)ctx)->speed);
     return 0;
 }
 
@@ -152,6 +167,12 @@ static int check(void *ctx, const struct app_scope *app, struct source_report *o
              simulated_text(tree, "scenario") ? simulated_text(tree, "scenario") : "?");
     snprintf(out->seen, sizeof out->seen, "%zu hosts, %zu services, %zu instances",
              json_array_size(json_object_get(tree, "hosts")), services, replicas);
+    double speed = other_speed(ctx, tree);
+    size_t used = strlen(out->seen);
+    if (speed > 0)
+        snprintf(out->seen + used, sizeof out->seen - used,
+                 "; runs at speed %g: set the option speed, which is %g", speed,
+                 ((struct simulated *)ctx)->speed);
     return 0;
 }
 

@@ -16,14 +16,19 @@ extern const struct orchestrator simulated_orchestrator;
 
 extern const struct option_spec simulated_options[]; /* socket, speed, timeout */
 
-/* The `open` of all four: *ctx is a struct http. ERR_CONFIG. */
+struct simulated { /* the context of all four */
+    struct http *http;
+    double speed; /* as configured */
+};
+
+/* The `open` of all four; *ctx is a struct simulated. ERR_CONFIG. */
 int simulated_open(const struct source *source, void **ctx, struct err *err);
 void simulated_close(void *ctx);
 
 /* GET and the answer as a tree (caller json_decref()s); NULL on error. */
-json_t *simulated_get(struct http *http, const char *path, struct err *err);
+json_t *simulated_get(struct simulated *sim, const char *path, struct err *err);
 /* POST of a JSON body. Status errors carry the server's own words. */
-json_t *simulated_post(struct http *http, const char *path, const struct buf *body,
+json_t *simulated_post(struct simulated *sim, const char *path, const struct buf *body,
                        struct err *err);
 
 /* Members of answers; foreign to us, so unknown keys are no error, absent ones are NULL or the

@@ -238,6 +238,8 @@ int main(int argc, char **argv)
         return 0;
     }
     AUTO(scenario) struct scenario *scenario = scenario_read(o.scenario, o.seed, &err);
+    if (err.kind == ERR_NOT_FOUND)
+        err.kind = ERR_CONFIG; /* a file named on the command line: exit 2 */
     if (!scenario || (o.check ? check(scenario, &err) : run(&o, scenario, &err))) {
         fprintf(stderr, "remap-simulated: %s\n", err.text);
         return err_exit_code(err.kind);

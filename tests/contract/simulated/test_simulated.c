@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -26,10 +27,15 @@ struct bench {
     struct source source;
 };
 
+static const char *binary_folder(void)
+{
+    const char *folder = getenv("REMAP_BIN");
+    return folder ? folder : REMAP_BIN_DIR;
+}
+
 static void start_process(struct bench *b, const char *extra)
 {
-    char *binary =
-        mem_printf("%s/remap-simulated", getenv("REMAP_BIN") ? getenv("REMAP_BIN") : REMAP_BIN_DIR);
+    char *binary = mem_printf("%s/remap-simulated", binary_folder());
     b->pid = fork();
     if (!b->pid) {
         char *argv[] = {binary,
@@ -74,7 +80,7 @@ static void *open_adapter(struct bench *b)
     int64_t end = clock_mono_ms() + PATIENCE_MS;
     for (;;) {
         AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
-        if (!http_get(ctx, "/healthz", &answer, &err))
+        if (!http_get(((struct simulated *)ctx)->http, "/healthz", &answer, &err))
             return ctx;
         if (clock_mono_ms() > end)
             fail_msg("%s", err.text);
@@ -472,6 +478,73 @@ static void test_check_when_asked_then_says_what_is_seen(void **state)
     }
 }
 
+static void test_speed_when_it_differs_then_inspection_and_check_say_so(void **state)
+{
+    struct bench *b = *state;
+    simulated_close(open_adapter(b));
+    const struct option options[] = {{"socket", b->socket}};
+    struct source slow = {"shop", "simulated", options, 1};
+    struct source_report report;
+    struct err err = ERR_INIT;
+    void *ctx;
+    assert_int_equal(simulated_open(&slow, &ctx, &err), 0);
+    assert_int_equal(simulated_cluster.check(ctx, &shop, &report, &err), 0);
+    assert_non_null(strstr(report.seen, "runs at speed 200: set the option speed, which is 1"));
+    struct inspection in = inspect(ctx, &shop);
+    assert_int_equal(in.n_notes, 1);
+    assert_string_equal(in.notes[0].kind, "speed");
+    inspection_free(&in);
+    simulated_close(ctx);
+}
+
+static void test_command_when_wrong_then_exit_code_of_the_contract(void **state)
+{
+    struct bench *b = *state;
+    AUTO_FREE char *broken = mem_printf("%s/broken.yaml", b->folder);
+    FILE *file = fopen(broken, "w");
+    assert_non_null(file);
+    fputs("name: x\nhosts: 5\n", file);
+    fclose(file);
+    const struct {
+        const char *args[7];
+        int code;
+    } rows[] = {
+        {{"--help"}, 0},
+        {{"--version"}, 0},
+        {{"--check", "--scenario", b->scenario}, 0},
+        {{"--check", "--scenario", broken}, 2},
+        {{"--check", "--scenario", "nowhere.yaml"}, 2},
+        {{NULL}, 2},
+        {{"--scenario", b->scenario}, 2},
+        {{"--scenario", b->scenario, "--socket", "x"}, 2},
+        {{"--check", "--scenario", b->scenario, "--speed", "0"}, 2},
+        {{"--check", "--scenario", b->scenario, "--seed", "1.5"}, 2},
+        {{"--check", "--scenario", b->scenario, "--lifeline", "999"}, 2},
+        {{"--check", "--scenario", b->scenario, "more"}, 2},
+        {{"--chekc"}, 2},
+        {{"--scenario"}, 2},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *binary = mem_printf("%s/remap-simulated", binary_folder());
+        pid_t pid = fork();
+        if (!pid) {
+            char *argv[9] = {binary};
+            for (int j = 0; j < 7 && rows[i].args[j]; j++)
+                argv[j + 1] = mem_strdup(rows[i].args[j]);
+            int null = open("/dev/null", O_WRONLY);
+            dup2(null, STDOUT_FILENO);
+            dup2(null, STDERR_FILENO);
+            execv(binary, argv);
+            _exit(127);
+        }
+        int status;
+        waitpid(pid, &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != rows[i].code)
+            fail_msg("row %zu ended with %d", i, status);
+    }
+    unlink(broken);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -488,6 +561,8 @@ int main(void)
         TEST(test_process_when_another_holds_the_journal_or_socket_then_it_ends),
         TEST(test_process_when_lifeline_closes_then_it_ends),
         TEST(test_check_when_asked_then_says_what_is_seen),
+        TEST(test_speed_when_it_differs_then_inspection_and_check_say_so),
+        TEST(test_command_when_wrong_then_exit_code_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
