@@ -1,9 +1,11 @@
 /* main.c - remap-executor: applies plans one move at a time, validated before each, recorded before
  * and after (paper §5.6, §6.5). */
 #include "executor/execute.h"
+#include "executor/release.h"
 #include "model/base/mem.h"
 
-static const struct stage_handler handlers[] = {{MSG_EXECUTE, execute_handle}};
+static const struct stage_handler handlers[] = {{MSG_EXECUTE, execute_handle},
+                                                {MSG_RELEASE, release_handle}};
 
 static const struct stage_program program = {
     .party = PARTY_EXECUTOR,

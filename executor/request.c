@@ -52,7 +52,7 @@ static int read_copy(const struct jval *object, const char *key, size_t max, con
     return 0;
 }
 
-static int read_app(const struct jval *root, struct app_scope *app, struct err *err)
+int request_read_app(const struct jval *root, struct app_scope *app, struct err *err)
 {
     static const char *const keys[] = {"name", "namespaces", "services", NULL};
     struct jval v = jval_get(root, "app");
@@ -63,8 +63,8 @@ static int read_app(const struct jval *root, struct app_scope *app, struct err *
                : 0;
 }
 
-static int read_source(const struct jval *object, const char *key, struct source *out,
-                       struct err *err)
+int request_read_source(const struct jval *object, const char *key, struct source *out,
+                        struct err *err)
 {
     static const char *const keys[] = {"name", "type", "options", NULL};
     static const char *const option_keys[] = {"name", "value", NULL};
@@ -90,7 +90,7 @@ static int read_source(const struct jval *object, const char *key, struct source
     return 0;
 }
 
-static void source_wipe(struct source *source)
+void request_wipe_source(struct source *source)
 {
     for (size_t i = 0; i < source->n_options; i++) {
         free((void *)source->options[i].name);
@@ -101,13 +101,20 @@ static void source_wipe(struct source *source)
     free((void *)source->type);
 }
 
+void request_wipe_app(struct app_scope *app)
+{
+    free((void *)app->name);
+    names_free(app->namespaces);
+    names_free(app->services);
+}
+
 static int read_sources(const struct jval *root, struct request *r, struct err *err)
 {
     static const char *const keys[] = {"cluster", NULL};
     struct jval v = jval_get(root, "sources");
-    return read_source(root, "orchestrator", &r->orchestrator, err) < 0 ||
+    return request_read_source(root, "orchestrator", &r->orchestrator, err) < 0 ||
                    jval_object(&v, keys, err) < 0 ||
-                   read_source(&v, "cluster", &r->cluster, err) < 0
+                   request_read_source(&v, "cluster", &r->cluster, err) < 0
                ? -1
                : 0;
 }
@@ -195,7 +202,7 @@ static int request_read(json_t *tree, struct request *r, struct err *err)
     int64_t version;
     return jval_object(&root, keys, err) < 0 || jval_int(&v, 1, 1, &version, err) < 0 ||
                    jval_int(&cycle, 0, MODEL_MAX_NUMBER, &r->cycle, err) < 0 ||
-                   jval_bool(&undo, &r->undo, err) < 0 || read_app(&root, &r->app, err) < 0 ||
+                   jval_bool(&undo, &r->undo, err) < 0 || request_read_app(&root, &r->app, err) < 0 ||
                    read_sources(&root, r, err) < 0 || read_options(&root, r, err) < 0 ||
                    read_documents(&root, r, err) < 0 || read_history(&root, r, err) < 0
                ? -1
@@ -223,11 +230,9 @@ void request_free(struct request *r)
     if (!r) {
         return;
     }
-    free((void *)r->app.name);
-    names_free(r->app.namespaces);
-    names_free(r->app.services);
-    source_wipe(&r->orchestrator);
-    source_wipe(&r->cluster);
+    request_wipe_app(&r->app);
+    request_wipe_source(&r->orchestrator);
+    request_wipe_source(&r->cluster);
     for (size_t i = 0; i < r->n_base; i++) {
         intent_wipe(r->base[i]);
         free(r->base[i]);

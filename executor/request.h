@@ -31,6 +31,13 @@ struct request *request_decode(const char *text, size_t size, struct err *err);
 void request_free(struct request *request);
 AUTO_DEFINE(request)
 
+/* Parts that other requests have too: member `app`, and a source. ERR_INPUT with the place. */
+int request_read_app(const struct jval *root, struct app_scope *app, struct err *err);
+int request_read_source(const struct jval *object, const char *key, struct source *out,
+                        struct err *err);
+void request_wipe_app(struct app_scope *app);
+void request_wipe_source(struct source *source);
+
 const struct intent *request_intent(const struct request *request, int64_t seq); /* or NULL */
 /* The first number that no move of this cycle has, planned, discarded or made: a plan moves an
  * instance at most once, so its own numbers end at the number of instances. */

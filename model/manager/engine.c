@@ -386,6 +386,18 @@ static void on_sent(struct engine *engine, const struct engine_event *ev)
     deadline_start(&stage->deadline, engine->now_ms, ev->value);
 }
 
+/* Nobody else gets the stage until it has answered: to whom it lent itself is not our matter. */
+static void on_lent(struct engine *engine, const struct engine_event *ev)
+{
+    struct engine_stage *stage = &engine->stages[ev->stage];
+    if (!stage->up || stage->cycle)
+        return;
+    stage->cycle = ENGINE_LENT;
+    stage->attempt = ev->attempt;
+    stage->stop_sent = false;
+    deadline_start(&stage->deadline, engine->now_ms, ev->value);
+}
+
 static void on_progress(struct engine *engine, const struct engine_event *ev)
 {
     struct engine_stage *stage = &engine->stages[ev->stage];
@@ -711,6 +723,9 @@ void engine_update(struct engine *engine, const struct engine_event *ev)
     case EV_STAGE_UP:
     case EV_STAGE_DOWN:
         on_stage_down(engine, ev, ev->type == EV_STAGE_UP);
+        break;
+    case EV_LENT:
+        on_lent(engine, ev);
         break;
     case EV_SENT:
         on_sent(engine, ev);

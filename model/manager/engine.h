@@ -27,6 +27,7 @@
 #define ENGINE_MAX_FAILURES 3      /* per cycle: design.md 3 */
 #define ENGINE_RETRY_MS 2000       /* after a failure answer; doubled each time: 2, 4 s */
 #define ENGINE_STORE_RETRY_MS 5000 /* a full disk is looked at again this often */
+#define ENGINE_LENT (-1)           /* a stage works for the manager itself, not for a cycle */
 #define ENGINE_REASON_SIZE 500     /* as struct err: most reasons are one */
 
 /* What an app's configuration means to the engine; times already divided by the speed of an
@@ -81,7 +82,7 @@ struct engine_cycle {
 
 struct engine_stage {
     bool up;
-    int64_t cycle, attempt; /* the request it works on; cycle 0: idle */
+    int64_t cycle, attempt; /* the request it works on; cycle 0: idle, ENGINE_LENT: of no cycle */
     struct deadline deadline;
     bool kill;              /* hangs: to be killed */
     bool stop_sent;
@@ -117,6 +118,7 @@ enum engine_event_type {
     EV_UNDO,         /* app, cycle; state, attempt, value = applied of an ended one */
     EV_STAGE_UP,     /* stage: its hello */
     EV_STAGE_DOWN,   /* stage: its death */
+    EV_LENT,         /* stage (idle), attempt, value = allowance: asked by the manager itself */
     EV_SENT,         /* cycle, attempt, value = allowance in ms */
     EV_KILLED,       /* stage: signal sent, its death will follow */
     EV_STOP_SENT,    /* stage */

@@ -286,9 +286,17 @@ static void act_stop(struct manager *m, enum party stage)
     struct err err = ERR_INIT;
     const struct engine_stage *s = &m->engine.stages[stage];
     struct envelope env = {.type = MSG_STOP, .cycle = s->cycle, .attempt = s->attempt};
+    if (s->cycle == ENGINE_LENT)
+        env.cycle = 0; /* the stage leaves altogether: we are leaving too */
     if (bus_send(m->bus, stage, &env, NULL, &err) < 0)
         log_warn("stage=%s stop not sent: %s", party_name(stage), err.text);
     tell(m, (struct engine_event){.type = EV_STOP_SENT, .stage = stage});
+}
+
+static void note_stage(struct manager *m, enum party stage, const char *text)
+{
+    int64_t cycle = m->engine.stages[stage].cycle;
+    manager_note(m, NULL, "stage", cycle == ENGINE_LENT ? 0 : cycle, text);
 }
 
 static void act_kill(struct manager *m, enum party stage)
@@ -296,7 +304,7 @@ static void act_kill(struct manager *m, enum party stage)
     char text[120];
     snprintf(text, sizeof text, "%s: no progress within its deadline, killed", party_name(stage));
     log_warn("%s", text);
-    manager_note(m, NULL, "stage", m->engine.stages[stage].cycle, text);
+    note_stage(m, stage, text);
     supervisor_kill(m->supervisor, stage);
     tell(m, (struct engine_event){.type = EV_KILLED, .stage = stage});
 }
@@ -432,6 +440,7 @@ static void on_received(void *ctx, enum party from, const char *peer, const stru
     case MSG_ANALYZE:
     case MSG_PLAN:
     case MSG_EXECUTE:
+    case MSG_RELEASE:
     case MSG_CHECK:
     case MSG_IMPORT:
     case MSG_PROCEED:
@@ -464,8 +473,10 @@ static void on_died(void *ctx, enum party stage, int64_t pid, const char *how)
     char text[200];
     snprintf(text, sizeof text, "%s (pid %lld) ended: %s", party_name(stage), (long long)pid, how);
     log_warn("%s", text);
-    manager_note(m, NULL, "stage", m->engine.stages[stage].cycle, text);
+    note_stage(m, stage, text);
     manager_event(m, (struct engine_event){.type = EV_STAGE_DOWN, .stage = stage});
+    if (stage == PARTY_EXECUTOR)
+        release_lost(m, text);
 }
 
 static void on_gave_up(void *ctx, enum party stage, const char *line)

@@ -6,6 +6,7 @@
  *   manager_result.c   what a stage answers: decoded strictly, checked, committed
  *   manager_plan.c     plans between planner and executor: calm, bases, subsets
  *   manager_command.c  what the command line asks
+ *   manager_release.c  pins taken off again
  *   manager_start.c    configuration, recovery, reload */
 #ifndef REMAP_MANAGER_MANAGER_H
 #define REMAP_MANAGER_MANAGER_H
@@ -44,6 +45,16 @@ struct phase {
     int64_t cycle, since_ms, started_ms;
 };
 
+/* `remap release` under way: first every app is counted, then the asker is told, then it is done. */
+struct release {
+    char *peer;    /* who asked and waits for the count; NULL: told */
+    char *service; /* NULL: all */
+    char **apps;   /* those meant */
+    size_t n_apps, next;
+    bool counting, count_only;
+    int64_t restarts, attempt;
+};
+
 struct manager {
     const struct daemon_options *options;
     const struct config *config; /* options->config, or `reread` */
@@ -67,6 +78,8 @@ struct manager {
     struct phase *phases;
     size_t n_phases;
 
+    struct release *release; /* NULL: none */
+    int64_t release_attempts;
     int64_t tick_timer, leave_timer;
     bool hello[PARTY_N]; /* has been up once */
     bool ready;
@@ -101,6 +114,10 @@ extern const struct supervisor_events manager_supervisor_events;
 int request_build(struct manager *m, const struct engine_cycle *cycle, struct buf *body,
                   int64_t *allowance_ms, struct err *err);
 /* Loads what of the cycle's documents is there and not yet in m->docs. */
+/* The beginning {"v":1,"app":… of a request, and a source object. */
+void request_put_app(struct buf *out, const struct config_app *app);
+void request_put_source(struct buf *out, const struct config *config, const char *name);
+int64_t request_poll_ms(const struct config_app *app);
 int docs_load(struct manager *m, int64_t cycle, struct err *err);
 
 /* --- manager_result.c --- */
@@ -135,6 +152,16 @@ int64_t *plan_last_moves(struct manager *m, const char *app, const struct model 
 
 /* --- manager_command.c --- */
 void command_received(struct manager *m, const char *peer, const char *body, size_t size);
+
+/* --- manager_release.c --- */
+/* app, service may be NULL. -1 and *err when it cannot begin; the answer to `peer` follows. */
+int release_begin(struct manager *m, const char *peer, const char *app, const char *service,
+                  bool count_only, struct err *err);
+/* The executor's answer: body, or failure not NULL. */
+void release_answered(struct manager *m, const struct envelope *env, const char *body, size_t size,
+                      const struct err *failure);
+void release_lost(struct manager *m, const char *why); /* the executor died */
+void release_free(struct release *release);
 
 /* --- manager_start.c --- */
 int manager_apps_set(struct manager *m, const struct config *config, struct err *err);

@@ -12,6 +12,7 @@
 #include "model/wire/failure.h"
 
 struct command {
+    const char *peer;
     const char *app, *service; /* NULL: not given */
     int64_t cycle;             /* 0: not given */
     bool dry_run;
@@ -149,6 +150,13 @@ static int do_resume(struct manager *m, const struct command *c, struct buf *out
     return 0;
 }
 
+/* The answer comes when the executor has counted: nothing is put out here. */
+static int do_release(struct manager *m, const struct command *c, struct buf *out, struct err *err)
+{
+    buf_clear(out);
+    return release_begin(m, c->peer, c->app, c->service, c->dry_run, err);
+}
+
 static int do_status(struct manager *m, const struct command *c, struct buf *out, struct err *err)
 {
     (void)c;
@@ -170,6 +178,7 @@ static const struct {
 } commands[] = {
     {"trigger", do_trigger}, {"apply", do_apply},   {"undo", do_undo},
     {"pause", do_pause},     {"resume", do_resume}, {"status", do_status},
+    {"release", do_release},
 };
 
 static int read_command(json_t *tree, const char **name, struct command *out, struct err *err)
@@ -192,10 +201,10 @@ static int read_command(json_t *tree, const char **name, struct command *out, st
                : 0;
 }
 
-static int run_command(struct manager *m, const char *body, size_t size, struct buf *out,
-                       struct err *err)
+static int run_command(struct manager *m, const char *peer, const char *body, size_t size,
+                       struct buf *out, struct err *err)
 {
-    struct command c = {0};
+    struct command c = {.peer = peer};
     const char *name;
     AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_header, err);
     if (!tree || read_command(tree, &name, &c, err) < 0)
@@ -212,7 +221,12 @@ void command_received(struct manager *m, const char *peer, const char *body, siz
     struct err err = ERR_INIT;
     struct buf out = BUF_INIT;
     enum message_type type = MSG_RESULT;
-    if (run_command(m, body, size, &out, &err) == 0) {
+    int rc = run_command(m, peer, body, size, &out, &err);
+    if (rc == 0 && !out.size) {
+        buf_wipe(&out);
+        return; /* the answer follows */
+    }
+    if (rc == 0) {
         buf_puts(&out, "}");
     } else {
         buf_clear(&out);

@@ -107,7 +107,7 @@ static void put_options(struct buf *out, const struct config_option *options, si
     buf_puts(out, "]");
 }
 
-static void put_source(struct buf *out, const struct config *config, const char *name)
+void request_put_source(struct buf *out, const struct config *config, const char *name)
 {
     const struct config_source *s = config_source(config, name);
     buf_puts(out, "{\"name\":");
@@ -124,12 +124,12 @@ static void put_sources(struct buf *out, const struct config *config, char *cons
     buf_puts(out, "[");
     for (size_t i = 0; i < n; i++) {
         buf_puts(out, i ? "," : "");
-        put_source(out, config, names[i]);
+        request_put_source(out, config, names[i]);
     }
     buf_puts(out, "]");
 }
 
-static void put_app(struct buf *out, const struct config_app *app)
+void request_put_app(struct buf *out, const struct config_app *app)
 {
     buf_puts(out, "{\"v\":1,\"app\":{\"name\":");
     json_put_text(out, app->name);
@@ -155,11 +155,11 @@ static void build_collect(struct manager *m, const struct engine_cycle *c,
         if (from < settled)
             from = settled < to ? settled : to - 1;
     }
-    put_app(out, app);
+    request_put_app(out, app);
     buf_printf(out, ",\"from_ms\":%lld,\"to_ms\":%lld", (long long)from, (long long)to);
     put_key(out, "sources");
     buf_puts(out, "{\"cluster\":");
-    put_source(out, m->config, app->cluster);
+    request_put_source(out, m->config, app->cluster);
     put_key(out, "metrics");
     put_sources(out, m->config, app->metrics, app->n_metrics);
     put_key(out, "messages");
@@ -259,14 +259,18 @@ static int put_history(struct manager *m, int64_t cycle, struct buf *out, struct
     return 0;
 }
 
-static void put_execute_options(const struct config_app *app, struct buf *out)
+int64_t request_poll_ms(const struct config_app *app)
 {
     int64_t poll = app->ready_timeout_ms / POLL_SHARE;
-    poll = poll < POLL_MIN_MS ? POLL_MIN_MS : poll > POLL_MAX_MS ? POLL_MAX_MS : poll;
+    return poll < POLL_MIN_MS ? POLL_MIN_MS : poll > POLL_MAX_MS ? POLL_MAX_MS : poll;
+}
+
+static void put_execute_options(const struct config_app *app, struct buf *out)
+{
     buf_printf(out,
                "{\"ready_timeout_ms\":%lld,\"poll_ms\":%lld,\"move_stateful\":%s,"
                "\"start_wait_ms\":%lld,\"max_moves\":null}",
-               (long long)app->ready_timeout_ms, (long long)poll,
+               (long long)app->ready_timeout_ms, (long long)request_poll_ms(app),
                app->move_stateful ? "true" : "false", (long long)app->ready_timeout_ms);
 }
 
@@ -279,13 +283,13 @@ static int build_execute(struct manager *m, const struct engine_cycle *c,
     AUTO(plan) struct plan *plan = NULL;
     if (plan_remaining(m, c, undo, &plan, err) < 0)
         return -1;
-    put_app(out, app);
+    request_put_app(out, app);
     buf_printf(out, ",\"cycle\":%lld,\"undo\":%s", (long long)c->id, undo ? "true" : "false");
     put_key(out, "orchestrator");
-    put_source(out, m->config, app->orchestrator ? app->orchestrator : app->cluster);
+    request_put_source(out, m->config, app->orchestrator ? app->orchestrator : app->cluster);
     put_key(out, "sources");
     buf_puts(out, "{\"cluster\":");
-    put_source(out, m->config, app->cluster);
+    request_put_source(out, m->config, app->cluster);
     buf_puts(out, "}");
     put_key(out, "options");
     put_execute_options(app, out);

@@ -552,6 +552,10 @@ static void executed(struct manager *m, const struct envelope *env, const char *
 void result_received(struct manager *m, enum party stage, const struct envelope *env,
                      const char *body, size_t size)
 {
+    if (stage == PARTY_EXECUTOR && env->cycle == 0) {
+        release_answered(m, env, body, size, NULL);
+        return;
+    }
     if (!engine_awaits(&m->engine, stage, env->cycle, env->attempt)) {
         manager_event(m, answer_of(EV_RESULT, stage, env)); /* frees the stage, counts for nothing */
         return;
@@ -592,6 +596,10 @@ void failure_received(struct manager *m, enum party stage, const struct envelope
 {
     struct err err = ERR_INIT, store_err = ERR_INIT;
     failure_decode(body, size, &err);
+    if (stage == PARTY_EXECUTOR && env->cycle == 0) {
+        release_answered(m, env, NULL, 0, &err);
+        return;
+    }
     struct engine_event ev = answer_of(EV_FAILURE, stage, env);
     char reason[ENGINE_REASON_SIZE];
     snprintf(reason, sizeof reason, "%s: %.450s", party_name(stage), err.text);
@@ -650,7 +658,8 @@ void progress_received(struct manager *m, enum party stage, const struct envelop
     static const char *const keys[] = {"v", "done", "total", "text", "note", "outcome", NULL};
     struct err err = ERR_INIT;
     int64_t done = 0;
-    if (!engine_awaits(&m->engine, stage, env->cycle, env->attempt))
+    bool lent = env->cycle == 0 && m->engine.stages[stage].cycle == ENGINE_LENT;
+    if (!lent && !engine_awaits(&m->engine, stage, env->cycle, env->attempt))
         return;
     AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_document, &err);
     struct jval root = jval_root(tree);
@@ -662,13 +671,14 @@ void progress_received(struct manager *m, enum party stage, const struct envelop
         log_warn("stage=%s progress: %s", party_name(stage), err.text);
         return;
     }
-    if (!jval_absent(&outcome) && committed_outcome(m, env, outcome.value, &err) < 0) {
+    if (!lent && !jval_absent(&outcome) && committed_outcome(m, env, outcome.value, &err) < 0) {
         if (err.kind == ERR_INPUT)
             log_warn("stage=%s progress: %s", party_name(stage), err.text);
         else
             manager_store_failed(m, &err);
     }
     struct engine_event ev = answer_of(EV_PROGRESS, stage, env);
+    ev.cycle = lent ? ENGINE_LENT : env->cycle;
     ev.value = done;
     manager_event(m, ev);
 }

@@ -36,6 +36,7 @@ static const struct {
     [MSG_ANALYZE] = {"analyze", EXTRA_NONE, TO(PARTY_MANAGER), TO(PARTY_ANALYZER), 0, 0},
     [MSG_PLAN] = {"plan", EXTRA_NONE, TO(PARTY_MANAGER), TO(PARTY_PLANNER), 0, 0},
     [MSG_EXECUTE] = {"execute", EXTRA_NONE, TO(PARTY_MANAGER), TO(PARTY_EXECUTOR), 0, 0},
+    [MSG_RELEASE] = {"release", EXTRA_NONE, TO(PARTY_MANAGER), TO(PARTY_EXECUTOR), 0, 0},
     [MSG_CHECK] = {"check", EXTRA_NONE, 0, 0, 0, 0},
     [MSG_IMPORT] = {"import", EXTRA_NONE, 0, 0, 0, 0},
     [MSG_PROCEED] = {"proceed", EXTRA_SEQ, TO(PARTY_MANAGER), TO(PARTY_EXECUTOR), 0, 0},

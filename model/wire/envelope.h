@@ -31,6 +31,7 @@ enum message_type {
     MSG_ANALYZE, /* → analyzer */
     MSG_PLAN,    /* → planner */
     MSG_EXECUTE, /* → executor */
+    MSG_RELEASE, /* → executor: take off what remap left in the cluster */
     MSG_CHECK,   /* → monitor: reach every source and say what is seen (filter only) */
     MSG_IMPORT,  /* → monitor: recorded data into a model (filter only) */
     MSG_PROCEED, /* → executor: the intent is committed */

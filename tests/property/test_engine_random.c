@@ -232,7 +232,16 @@ static void random_event(struct world *w)
         w->now_ms += (int64_t)roll(w, 400);
         ev.type = EV_TICK;
         break;
-    case 14:
+    case 14: /* the manager asks the executor for something of its own */
+        if (!w->engine.stages[PARTY_EXECUTOR].up || w->engine.stages[PARTY_EXECUTOR].cycle)
+            return;
+        assert_false(w->executor_asked);
+        w->executor_asked = true;
+        ev.type = EV_LENT;
+        ev.stage = PARTY_EXECUTOR;
+        ev.attempt = w->now_ms;
+        ev.value = 100;
+        break;
     case 15:
         if (w->engine.stages[stage].up)
             return;

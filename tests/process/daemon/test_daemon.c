@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "model/base/clock.h"
+#include "model/base/file.h"
 #include "model/base/mem.h"
 #include "tests/process/daemon/rig.h"
 
@@ -209,6 +210,33 @@ static void test_verification_when_the_application_got_slower_then_undone_with_n
     rig_close(&rig);
 }
 
+static void test_release_then_counts_first_and_takes_the_marks_off(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    AUTO_BUF struct buf out = BUF_INIT;
+    rig_open(&rig, 50, "    mode: act\n", "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    assert_int_equal(
+        rig_ask(&rig, "{\"v\":1,\"command\":\"release\",\"app\":\"rug\"}", &answer), -1);
+    assert_string_equal(answer.data, "rug: no such app");
+    assert_int_equal(rig_remap(&rig, &out, (const char *const[]){"release", "rig", "b", NULL}), 0);
+    assert_string_equal(out.data, "0 replicas restart, one service after the other\n");
+    rig_until(&rig, "SELECT count(*) FROM v_events WHERE kind = 'release' AND text = 'released'");
+    AUTO_BUF struct buf journal = BUF_INIT;
+    struct err err = ERR_INIT;
+    assert_int_equal(file_read(rig.journal, 1 << 20, &journal, &err), 0);
+    const char *line = strstr(journal.data, "\"do\":\"release\"");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "\"service\":\"b\""));
+    assert_null(strstr(line + 1, "\"do\":\"release\"")); /* counting takes nothing off */
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
 static void test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset(void **state)
 {
     (void)state;
@@ -241,6 +269,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sighup_with_a_bad_file_then_old_configuration_stays_and_says_so),
         cmocka_unit_test(test_observed_plan_when_applied_later_then_moves_as_planned),
         cmocka_unit_test(test_verification_when_the_application_got_slower_then_undone_with_numbers),
+        cmocka_unit_test(test_release_then_counts_first_and_takes_the_marks_off),
         cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
     };
     if (argc > 1) /* a pattern of test names */
