@@ -74,6 +74,10 @@ void drive_tell(struct drive *d, struct outcome outcome)
 {
     AUTO_BUF struct buf members = BUF_INIT;
     struct err stopped = ERR_INIT;
+    if (outcome.settled_ms <= d->last_ms) {
+        outcome.settled_ms = d->last_ms + 1; /* an undo goes by the order of these */
+    }
+    d->last_ms = outcome.settled_ms;
     buf_printf(&members, "\"total\":%lld,\"outcome\":", (long long)d->total);
     outcome_encode(&outcome, &members);
     *ARRAY_PUSH(d->told.list, d->told.n) = outcome;
@@ -539,6 +543,26 @@ static int undo_wait(struct drive *d, const struct intent *intent, char **now, s
     }
 }
 
+/* The replica that the orchestrator would put back has moved on since (a detour, or somebody else):
+ * what it has become is moved to where it was, as any other move. */
+static int undo_by_move(struct drive *d, const struct step *back, char **now, struct err *err)
+{
+    int64_t until = clock_mono_ms() + d->request->ready_timeout_ms;
+    while (place_once(d, back, err) < 0) {
+        if (!unsure(err) || clock_mono_ms() >= until) {
+            return -1;
+        }
+        drive_beat(d);
+    }
+    struct err look = ERR_INIT;
+    struct settle_report r = settle(d, back, &look);
+    if (r.state != SETTLE_APPLIED) {
+        return err_set(err, ERR_TIMEOUT, "%s", r.detail[0] ? r.detail : "not back in time");
+    }
+    *now = r.instance_now[0] ? mem_strdup(r.instance_now) : NULL;
+    return 0;
+}
+
 /* The undo of an earlier attempt that has no outcome keeps its seq. */
 static int64_t undo_seq(struct drive *d, int64_t of)
 {
@@ -552,12 +576,31 @@ static int64_t undo_seq(struct drive *d, int64_t of)
     return d->next_seq++;
 }
 
-/* What the moved replica is called now. */
+static const char *renamed(const struct outcomes *outcomes, const char *name)
+{
+    for (size_t i = outcomes->n; i > 0; i--) {
+        const struct outcome *o = &outcomes->list[i - 1];
+        if (o->instance && o->instance_now && strcmp(o->instance, name) == 0 &&
+            strcmp(o->instance_now, name) != 0) {
+            return o->instance_now;
+        }
+    }
+    return NULL;
+}
+
+/* What the moved replica is called now, after all its moves. */
 static const char *moved_name(const struct drive *d, const struct intent *intent)
 {
-    const struct outcome *o = outcomes_find(&d->told, intent->seq);
-    o = o ? o : outcomes_find(&d->request->done, intent->seq);
-    return o && o->instance_now ? o->instance_now : intent->instance;
+    const char *name = intent->instance;
+    for (size_t left = d->told.n + d->request->done.n; name && left > 0; left--) {
+        const char *next = renamed(&d->told, name);
+        next = next ? next : renamed(&d->request->done, name);
+        if (!next) {
+            break;
+        }
+        name = next;
+    }
+    return name;
 }
 
 enum driven drive_undo(struct drive *d, const struct intent *intent, struct err *err)
@@ -583,6 +626,10 @@ enum driven drive_undo(struct drive *d, const struct intent *intent, struct err 
     }
     char *instance_now = NULL;
     int done = undo_wait(d, intent, &instance_now, &why);
+    if (done < 0 && overtaken(&why) && name && intent->source && d->orchestrator->marks) {
+        why = (struct err)ERR_INIT;
+        done = undo_by_move(d, &back, &instance_now, &why);
+    }
     struct outcome o = {.seq = back.seq,
                         .state = done < 0 ? OUTCOME_FAILED : OUTCOME_APPLIED,
                         .reason = done < 0 ? mem_strdup(why.text) : NULL,

@@ -17,6 +17,7 @@ struct drive {
     struct lineage lineage;
     struct outcomes told; /* of this attempt, in the order to be kept */
     int64_t next_seq, work, total;
+    int64_t last_ms; /* settled_ms of the newest outcome */
 };
 
 /* Opens the adapters. ERR_CONFIG for unknown types and options; errors of the adapters. */

@@ -231,16 +231,22 @@ static bool cycle_has(const int *cycle, int64_t seq)
     return false;
 }
 
-/* Puts queue[at] behind the last later move of its cycle. */
-static void queue_defer(struct run *run, size_t at, const int *cycle)
+/* Puts queue[at] behind the last later move of its cycle that has not stepped aside itself (two
+ * that have would wait for each other for ever); false when there is none. */
+static bool queue_defer(struct run *run, size_t at, const int *cycle)
 {
     size_t last = at;
     for (size_t i = at + 1; i < run->n_queue; i++) {
-        last = cycle_has(cycle, run->queue[i]->seq) ? i : last;
+        const struct move *move = run->queue[i];
+        if (cycle_has(cycle, move->seq) && move->instance >= 0 &&
+            !detour_of(run, run->drive.lineage.now[move->instance])) {
+            last = i;
+        }
     }
     const struct move *move = run->queue[at];
     memmove(&run->queue[at], &run->queue[at + 1], (last - at) * sizeof *run->queue);
     run->queue[last] = move;
+    return last > at;
 }
 
 /* Takes the instance to a host that is free meanwhile, as a row of its own. 0: *made says whether
@@ -288,6 +294,9 @@ static int make_way(struct run *run, size_t at, const struct step *step, struct 
     const int *cycle = cycle_of(run->request->plan, step->seq);
     const struct outcome *aside = detour_of(run, step->instance);
     bool made = false;
+    if (aside && cycle && queue_defer(run, at, cycle)) {
+        return 1; /* aside since an earlier attempt */
+    }
     if (aside) {
         return detour_back(run, step, aside, why, err);
     }
@@ -295,7 +304,7 @@ static int make_way(struct run *run, size_t at, const struct step *step, struct 
         return -1;
     }
     if (made) {
-        queue_defer(run, at, cycle);
+        (void)queue_defer(run, at, cycle);
         return 1;
     }
     char text[500];
@@ -526,17 +535,15 @@ static struct past *past_collect(struct run *run, size_t *n)
     struct request *r = run->request;
     struct past *list = NULL;
     *n = 0;
-    for (size_t i = 0; i < r->plan->n_moves; i++) {
-        if (!request_intent(r, r->plan->moves[i].seq)) {
-            struct step step = step_of(run, &r->plan->moves[i], NULL);
-            drive_assume(&run->drive, &step);
-        }
+    bool history = r->n_base > 0 || r->done.n > 0;
+    for (size_t i = 0; !history && i < r->plan->n_moves; i++) {
+        struct step step = step_of(run, &r->plan->moves[i], NULL);
+        drive_assume(&run->drive, &step);
     }
     for (size_t i = 0; i < r->n_base; i++) {
         const struct intent *intent = r->base[i];
         const struct outcome *o = outcomes_find(&r->done, intent->seq);
-        bool made = o ? o->state == OUTCOME_APPLIED || o->state == OUTCOME_PARTIAL
-                      : plan_move(run, intent->seq) != NULL;
+        bool made = o ? o->state == OUTCOME_APPLIED || o->state == OUTCOME_PARTIAL : !history;
         if (intent->undo_of < 0 && made && !is_undone(r, intent->seq)) {
             *ARRAY_PUSH(list, *n) = (struct past){intent, o ? o->settled_ms : 0};
         }

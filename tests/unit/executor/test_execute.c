@@ -1,0 +1,641 @@
+/* Plans carried out on a scripted cluster (§5.6, §6.5; design.md 3 "executor mid-plan"). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "tests/support/scripted_cluster.h"
+#include "tests/support/small.h"
+
+/* Three services of one replica, hosts of 100 that take three of them each, all affine. */
+static struct model *three_on_three(void)
+{
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", 100);
+    small_instance(m, "a-1", "a", "h1", 30, 30);
+    small_instance(m, "b-1", "b", "h2", 30, 30);
+    small_instance(m, "c-1", "c", "h3", 30, 30);
+    small_affinity(m, "a-1", "b-1", 0.6);
+    small_affinity(m, "b-1", "c-1", 0.4);
+    return m;
+}
+
+struct world {
+    struct model *model;
+    struct scripted *s;
+};
+
+static struct world world_of(struct model *model, const int *placement)
+{
+    struct world w = {model, scripted_new(model)};
+    scripted_plan(w.s, placement);
+    return w;
+}
+
+static struct world three_to_h1(void)
+{
+    static const int placement[] = {0, 0, 0};
+    return world_of(three_on_three(), placement);
+}
+
+static void world_free(struct world *w)
+{
+    scripted_free(w->s);
+    model_free(w->model);
+}
+
+static void check_once(const struct world *w)
+{
+    for (size_t i = 0; i < w->s->n_effects; i++) {
+        assert_true(w->s->effects[i] <= 1);
+    }
+    assert_int_equal(w->s->unintended, 0);
+}
+
+#define CHECK_STATE(w, seq, state) assert_string_equal(scripted_state((w).s, seq), state)
+#define CHECK_REASON(w, seq, text) \
+    assert_string_equal(scripted_outcome((w).s, seq)->reason, text)
+
+static void test_plan_when_all_is_well_is_applied_and_told(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_string_equal(w.s->stopped, "");
+    assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+    assert_int_equal(scripted_count(w.s, "c", "h1"), 1);
+    const struct outcome *o = scripted_outcome(w.s, 1);
+    assert_string_equal(o->instance, "b-1");
+    assert_string_not_equal(o->instance_now, "b-1");
+    assert_string_equal(o->source, "h2");
+    assert_string_equal(o->target, "h1");
+    assert_true(o->intended_ms > 0 && o->settled_ms >= o->intended_ms);
+    assert_null(o->reason);
+    assert_int_equal(w.s->n_intents, 2);
+    assert_int_equal(intent_count_on(&w.s->intents[0], "h2"), 1);
+    assert_string_equal(w.s->intents[0].saved, "saved 1"); /* committed again with it */
+    check_once(&w);
+    world_free(&w);
+}
+
+static void end_b(struct scripted *s)
+{
+    if (s->inspections == 1) {
+        scripted_end(s, "b", "h2");
+    }
+}
+
+static void test_move_when_its_instance_is_gone_is_discarded_and_the_plan_goes_on(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = end_b;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_REASON(w, 1, "the instance is gone");
+    CHECK_STATE(w, 2, "applied");
+    assert_string_equal(w.s->stopped, "");
+    world_free(&w);
+}
+
+static void replace_b(struct scripted *s)
+{
+    if (s->inspections == 1) {
+        scripted_end(s, "b", "h2");
+        scripted_scale_out(s, "b", "h2");
+    }
+}
+
+static void test_move_when_its_instance_was_replaced_takes_the_replacement(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = replace_b;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    assert_string_not_equal(scripted_outcome(w.s, 1)->instance, "b-1");
+    assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+    world_free(&w);
+}
+
+static void crowd_h1(struct scripted *s)
+{
+    if (s->inspections == 1) {
+        scripted_scale_out(s, "a", "h1");
+        scripted_scale_out(s, "a", "h1");
+    }
+}
+
+static void test_move_when_the_target_is_full_now_is_discarded(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = crowd_h1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_REASON(w, 1, "h1 has no room: cpu");
+    CHECK_STATE(w, 2, "discarded");
+    check_once(&w);
+    world_free(&w);
+}
+
+static void test_move_when_it_never_gets_ready_is_undone_and_stops_the_plan(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->faults.stuck = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "failed");
+    CHECK_REASON(w, 1, "not ready within 100ms: no sign of it; undone");
+    CHECK_STATE(w, 2, "discarded");
+    assert_memory_equal(w.s->stopped, "move 1 (b-1 to h1) failed: not ready", 36);
+    assert_memory_equal(scripted_outcome(w.s, 2)->reason, "plan stopped: move 1 ", 21);
+    CHECK_STATE(w, 4, "applied"); /* the undo, behind the numbers of three instances */
+    assert_int_equal(scripted_outcome(w.s, 4)->undo_of, 1);
+    assert_string_equal(scripted_outcome(w.s, 4)->source, "h1");
+    assert_string_equal(scripted_outcome(w.s, 4)->target, "h2");
+    assert_int_equal(scripted_count(w.s, "b", "h2"), 1);
+    assert_int_equal(scripted_count(w.s, "b", "h1"), 0);
+    world_free(&w);
+}
+
+static void test_move_when_refused_fails_and_stops_the_plan(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->faults.refuse = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "failed");
+    CHECK_REASON(w, 1, "h1 refuses; undone");
+    CHECK_STATE(w, 2, "discarded");
+    world_free(&w);
+}
+
+static void test_move_when_the_orchestrator_forgets_is_asked_for_again(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->faults.forget = 0.5;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    check_once(&w);
+    world_free(&w);
+}
+
+static void test_move_when_answers_get_lost_is_not_applied_twice(void **state)
+{
+    (void)state;
+    for (int marks = 0; marks <= 1; marks++) {
+        struct world w = three_to_h1();
+        w.s->marks = marks;
+        w.s->faults.lost_answer = 1;
+        assert_int_equal(scripted_attempt(w.s), 0);
+        CHECK_STATE(w, 1, "applied");
+        CHECK_STATE(w, 2, "applied");
+        check_once(&w);
+        world_free(&w);
+    }
+}
+
+/* --- death --- */
+
+static void check_done(const struct world *w)
+{
+    check_once(w);
+    CHECK_STATE(*w, 1, "applied");
+    CHECK_STATE(*w, 2, "applied");
+    assert_int_equal(scripted_count(w->s, "a", "h1"), 1);
+    assert_int_equal(scripted_count(w->s, "b", "h1"), 1);
+    assert_int_equal(scripted_count(w->s, "c", "h1"), 1);
+    assert_int_equal(scripted_count(w->s, "b", "h2"), 0);
+    assert_int_equal(scripted_count(w->s, "c", "h3"), 0);
+}
+
+static void die_everywhere(bool marks, bool start_first, double lost_answer)
+{
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = three_to_h1();
+        w.s->marks = marks;
+        w.s->start_first = start_first;
+        w.s->faults.lost_answer = lost_answer;
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        check_done(&w);
+        world_free(&w);
+    }
+    assert_true(calls > 20); /* it was killed at each of so many points */
+}
+
+static void test_executor_when_killed_at_any_call_applies_each_move_once(void **state)
+{
+    (void)state;
+    die_everywhere(true, true, 0);
+    die_everywhere(true, false, 0);
+    die_everywhere(false, true, 0);
+    die_everywhere(false, false, 0);
+    die_everywhere(true, true, 1);
+    die_everywhere(false, true, 1);
+}
+
+static void test_executor_when_killed_during_a_failure_still_fails_and_undoes(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = three_to_h1();
+        w.s->faults.stuck = 1;
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        check_once(&w);
+        CHECK_STATE(w, 1, "failed");
+        CHECK_STATE(w, 2, "discarded");
+        assert_int_equal(scripted_count(w.s, "b", "h2"), 1);
+        assert_int_equal(scripted_count(w.s, "b", "h1"), 0);
+        world_free(&w);
+    }
+    assert_true(calls > 50);
+}
+
+/* --- unordered plans --- */
+
+/* Two hosts that are full with one replica each, to be swapped. */
+static struct world swap(bool free_host)
+{
+    static const int placement[] = {1, 0};
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", free_host ? 100 : 10);
+    small_instance(m, "a-1", "a", "h1", 60, 60);
+    small_instance(m, "b-1", "b", "h2", 70, 70);
+    m->has_affinities = true;
+    return world_of(m, placement);
+}
+
+static void test_swap_when_a_host_is_free_takes_a_detour_with_its_own_row(void **state)
+{
+    (void)state;
+    struct world w = swap(true);
+    assert_true(w.s->plan->unordered);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    CHECK_STATE(w, 3, "applied");
+    const struct outcome *aside = scripted_outcome(w.s, 3);
+    assert_true(aside->detour);
+    assert_string_equal(aside->target, "h3");
+    assert_int_equal(aside->undo_of, -1);
+    assert_int_equal(scripted_count(w.s, "a", "h2"), 1);
+    assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+    check_once(&w);
+    world_free(&w);
+}
+
+static void test_swap_when_no_host_is_free_is_discarded(void **state)
+{
+    (void)state;
+    struct world w = swap(false);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_STATE(w, 2, "discarded");
+    assert_non_null(strstr(scripted_outcome(w.s, 1)->reason, "no free host for a detour"));
+    assert_int_equal(scripted_count(w.s, "a", "h1"), 1);
+    world_free(&w);
+}
+
+static void test_swap_when_killed_at_any_call_ends_the_same(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = swap(true);
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        check_once(&w);
+        CHECK_STATE(w, 1, "applied");
+        CHECK_STATE(w, 2, "applied");
+        assert_int_equal(scripted_count(w.s, "a", "h2"), 1);
+        assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+        world_free(&w);
+    }
+    assert_true(calls > 30);
+}
+
+static void crowd_h2_after_detour(struct scripted *s)
+{
+    if (scripted_count(s, "a", "h3") && scripted_count(s, "a", "h2") == 0 &&
+        scripted_count(s, "b", "h1")) {
+        scripted_scale_out(s, "b", "h2");
+    }
+}
+
+static void test_detour_when_the_target_stays_full_tries_to_go_back(void **state)
+{
+    (void)state;
+    struct world w = swap(true);
+    w.s->on_inspect = crowd_h2_after_detour;
+    int64_t a = w.s->plan->moves[0].instance == 0 ? 1 : 2;
+    assert_int_equal(a, 1); /* a steps aside, b moves, then h2 is taken by somebody else */
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_STATE(w, 2, "applied");
+    CHECK_STATE(w, 3, "applied");
+    CHECK_STATE(w, 4, "failed"); /* h1 is b's now: a cannot go back and stays aside */
+    CHECK_REASON(w, 4, "h1 refuses");
+    assert_int_equal(scripted_outcome(w.s, 4)->undo_of, 3);
+    assert_int_equal(scripted_count(w.s, "a", "h3"), 1);
+    world_free(&w);
+}
+
+/* --- replicas born during the plan --- */
+
+static void birth_of_c(struct scripted *s)
+{
+    if (s->inspections == 1) {
+        scripted_scale_out(s, "c", "h3");
+    }
+}
+
+static void test_newborn_when_a_partner_has_room_is_steered_to_it(void **state)
+{
+    (void)state;
+    struct model *m = three_on_three();
+    static const int placement[] = {0, 0, 2}; /* b goes to a on h1 */
+    struct world w = world_of(m, placement);
+    w.s->on_inspect = birth_of_c;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 4, "applied"); /* c's second replica joins b */
+    assert_string_equal(scripted_outcome(w.s, 4)->target, "h1");
+    assert_int_equal(scripted_count(w.s, "c", "h1"), 1);
+    assert_int_equal(scripted_count(w.s, "c", "h3"), 1);
+    check_once(&w);
+    world_free(&w);
+}
+
+static void birth_of_big_crowd(struct scripted *s)
+{
+    if (s->inspections == 1) {
+        scripted_scale_out(s, "c", "h3");
+        scripted_scale_out(s, "a", "h1");
+    }
+}
+
+static void test_newborn_when_no_partner_has_room_stays(void **state)
+{
+    (void)state;
+    struct model *m = three_on_three();
+    static const int placement[] = {0, 0, 2};
+    struct world w = world_of(m, placement);
+    w.s->on_inspect = birth_of_big_crowd; /* h1: a, a, and b: full */
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 4, "planned");
+    assert_int_equal(scripted_count(w.s, "c", "h3"), 2);
+    assert_string_equal(w.s->stopped, "");
+    world_free(&w);
+}
+
+/* --- stop and limits --- */
+
+static void stop_at_second(struct scripted *s)
+{
+    s->stop = scripted_count(s, "b", "h1") > 0; /* while the first move is under way */
+}
+
+static void leave_at_second(struct scripted *s)
+{
+    s->leave = scripted_count(s, "b", "h1") > 0;
+}
+
+static void test_stop_when_a_move_is_under_way_finishes_it_and_discards_the_rest(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = stop_at_second;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "discarded");
+    CHECK_REASON(w, 2, "plan stopped: stopped on request");
+    assert_string_equal(w.s->stopped, "stopped on request");
+    world_free(&w);
+}
+
+static void test_stop_when_remap_leaves_keeps_the_rest_for_later(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = leave_at_second;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    assert_string_equal(w.s->stopped, "stopped on request");
+    assert_true(strcmp(scripted_state(w.s, 2), "planned") == 0 ||
+                strcmp(scripted_state(w.s, 2), "intended") == 0);
+    w.s->on_inspect = NULL;
+    w.s->leave = false;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    check_done(&w);
+    world_free(&w);
+}
+
+static void test_plan_when_moves_are_limited_discards_those_beyond(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->max_moves = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "discarded");
+    CHECK_REASON(w, 2, "the limit of 1 moves is reached");
+    world_free(&w);
+}
+
+/* --- undo --- */
+
+static void check_undone(struct world *w)
+{
+    w->s->undo = true;
+    assert_int_equal(scripted_run(w->s, 3), 0);
+    assert_string_equal(w->s->stopped, "");
+    for (size_t i = 0; i < w->model->n_instances; i++) {
+        const struct instance *x = &w->model->instances[i];
+        assert_int_equal(scripted_count(w->s, w->model->services[x->service].name,
+                                        w->model->hosts[x->host].name), 1);
+    }
+    check_once(w);
+}
+
+static void test_undo_when_asked_puts_every_move_back(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    assert_int_equal(scripted_attempt(w.s), 0);
+    check_undone(&w);
+    CHECK_STATE(w, 1, "undone");
+    CHECK_STATE(w, 2, "undone");
+    assert_int_equal(scripted_outcome(w.s, 4)->undo_of, 2); /* newest first */
+    assert_int_equal(scripted_outcome(w.s, 5)->undo_of, 1);
+    world_free(&w);
+}
+
+static void test_undo_when_killed_at_any_call_still_puts_every_move_back(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = three_to_h1();
+        assert_int_equal(scripted_attempt(w.s), 0);
+        w.s->undo = true;
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        check_undone(&w);
+        CHECK_STATE(w, 1, "undone");
+        CHECK_STATE(w, 2, "undone");
+        world_free(&w);
+    }
+    assert_true(calls > 15);
+}
+
+static void test_undo_when_there_was_a_detour_takes_it_back_too(void **state)
+{
+    (void)state;
+    struct world w = swap(true);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    w.s->undo = true;
+    /* One host more for the way back than the moves had: the detour's. */
+    assert_int_equal(scripted_run(w.s, 3), 0);
+    CHECK_STATE(w, 1, "undone");
+    CHECK_STATE(w, 2, "undone");
+    CHECK_STATE(w, 3, "undone");
+    assert_int_equal(scripted_count(w.s, "a", "h1"), 1);
+    assert_int_equal(scripted_count(w.s, "b", "h2"), 1);
+    world_free(&w);
+}
+
+/* --- whole services --- */
+
+static struct world service_world(void)
+{
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", 100);
+    small_instance(m, "a-1", "a", "h1", 20, 20);
+    small_instance(m, "a-2", "a", "h2", 20, 20);
+    small_instance(m, "b-1", "b", "h3", 20, 20);
+    small_affinity(m, "a", "b", 1);
+    static const int placement[] = {2, 2, 2};
+    struct world w = {m, scripted_new(m)};
+    w.s->granularity = PER_SERVICE;
+    scripted_plan(w.s, placement);
+    return w;
+}
+
+static void test_service_when_moved_takes_all_replicas(void **state)
+{
+    (void)state;
+    struct world w = service_world();
+    assert_int_equal(w.s->plan->n_moves, 1);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    assert_int_equal(scripted_count(w.s, "a", "h3"), 2);
+    assert_null(scripted_outcome(w.s, 1)->instance);
+    world_free(&w);
+}
+
+static void test_service_when_it_was_scaled_is_discarded(void **state)
+{
+    (void)state;
+    struct world w = service_world();
+    scripted_scale_out(w.s, "a", "h2");
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_REASON(w, 1, "a has 2 replicas on h2, not 1");
+    world_free(&w);
+}
+
+static void test_service_when_it_gets_stuck_is_put_back(void **state)
+{
+    (void)state;
+    struct world w = service_world();
+    w.s->faults.stuck = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "failed");
+    CHECK_STATE(w, 4, "applied");
+    assert_int_equal(scripted_count(w.s, "a", "h1"), 1);
+    assert_int_equal(scripted_count(w.s, "a", "h2"), 1);
+    assert_int_equal(scripted_count(w.s, "a", "h3"), 0);
+    world_free(&w);
+}
+
+static void test_service_when_killed_at_any_call_ends_the_same(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = service_world();
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        CHECK_STATE(w, 1, "applied");
+        assert_int_equal(scripted_count(w.s, "a", "h3"), 2);
+        world_free(&w);
+    }
+    assert_true(calls > 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_when_all_is_well_is_applied_and_told),
+        cmocka_unit_test(test_move_when_its_instance_is_gone_is_discarded_and_the_plan_goes_on),
+        cmocka_unit_test(test_move_when_its_instance_was_replaced_takes_the_replacement),
+        cmocka_unit_test(test_move_when_the_target_is_full_now_is_discarded),
+        cmocka_unit_test(test_move_when_it_never_gets_ready_is_undone_and_stops_the_plan),
+        cmocka_unit_test(test_move_when_refused_fails_and_stops_the_plan),
+        cmocka_unit_test(test_move_when_the_orchestrator_forgets_is_asked_for_again),
+        cmocka_unit_test(test_move_when_answers_get_lost_is_not_applied_twice),
+        cmocka_unit_test(test_executor_when_killed_at_any_call_applies_each_move_once),
+        cmocka_unit_test(test_executor_when_killed_during_a_failure_still_fails_and_undoes),
+        cmocka_unit_test(test_swap_when_a_host_is_free_takes_a_detour_with_its_own_row),
+        cmocka_unit_test(test_swap_when_no_host_is_free_is_discarded),
+        cmocka_unit_test(test_swap_when_killed_at_any_call_ends_the_same),
+        cmocka_unit_test(test_detour_when_the_target_stays_full_tries_to_go_back),
+        cmocka_unit_test(test_newborn_when_a_partner_has_room_is_steered_to_it),
+        cmocka_unit_test(test_newborn_when_no_partner_has_room_stays),
+        cmocka_unit_test(test_stop_when_a_move_is_under_way_finishes_it_and_discards_the_rest),
+        cmocka_unit_test(test_stop_when_remap_leaves_keeps_the_rest_for_later),
+        cmocka_unit_test(test_plan_when_moves_are_limited_discards_those_beyond),
+        cmocka_unit_test(test_undo_when_asked_puts_every_move_back),
+        cmocka_unit_test(test_undo_when_killed_at_any_call_still_puts_every_move_back),
+        cmocka_unit_test(test_undo_when_there_was_a_detour_takes_it_back_too),
+        cmocka_unit_test(test_service_when_moved_takes_all_replicas),
+        cmocka_unit_test(test_service_when_it_was_scaled_is_discarded),
+        cmocka_unit_test(test_service_when_it_gets_stuck_is_put_back),
+        cmocka_unit_test(test_service_when_killed_at_any_call_ends_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
