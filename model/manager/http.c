@@ -45,6 +45,7 @@ struct listener {
     bool probes_only;
     bool loopback;
     struct connection *connections;
+    unsigned n_connections;
 };
 
 struct http {
@@ -62,7 +63,13 @@ static void on_due(void *ctx);
 static void listener_run(struct listener *listener)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms;
-    MHD_run(listener->daemon);
+    bool full;
+    do {
+        /* Full, libmicrohttpd stops listening; it starts again only at the beginning of a run, which
+         * nothing would call for once the connections are gone. */
+        full = listener->n_connections >= CONNECTION_LIMIT;
+        MHD_run(listener->daemon);
+    } while (full && listener->n_connections < CONNECTION_LIMIT);
     loop_timer_cancel(listener->http->loop, listener->timer);
     listener->timer = 0;
     if (MHD_get_timeout(listener->daemon, &wait_ms) == MHD_YES) {
@@ -94,6 +101,9 @@ static void on_sweep(void *ctx)
                 shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
             }
         }
+        if (listeners[i]->daemon) {
+            listener_run(listeners[i]);
+        }
     }
     http->sweep = loop_timer(http->loop, SWEEP_MS, on_sweep, http);
 }
@@ -110,6 +120,7 @@ static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_c
         connection->since_ms = clock_mono_ms();
         connection->next = listener->connections;
         listener->connections = connection;
+        listener->n_connections++;
         *socket_context = connection;
         return;
     }
@@ -119,6 +130,7 @@ static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_c
     }
     struct connection *gone = *at;
     *at = gone->next;
+    listener->n_connections--;
     free(gone);
 }
 

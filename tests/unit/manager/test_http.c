@@ -403,6 +403,27 @@ static void test_slow_clients_when_connected_then_others_are_answered(void **sta
     }
 }
 
+/* More connections than there are places: those that come after the places were free again are
+ * answered (libmicrohttpd stops listening while it is full). */
+static void test_places_when_all_were_taken_then_freed_then_answered_again(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = ERR_INIT;
+    int fds[60];
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = connect_raw(http_port(f->http));
+        assert_int_equal(loop_turn(f->loop, 0, &err), 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(loop_turn(f->loop, 0, &err), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        close(fds[i]);
+    }
+    AUTO_ANSWER struct answer answer = get(f, "/healthz");
+    assert_int_equal(answer.status, 200);
+}
+
 /* --- tokens --- */
 
 static void test_token_when_configured_then_asked_for(void **state)
@@ -536,6 +557,7 @@ int main(void)
         STARTED(test_head_when_asked_then_headers_alone),
         STARTED(test_request_when_too_long_then_4xx_and_alive),
         STARTED(test_slow_clients_when_connected_then_others_are_answered),
+        STARTED(test_places_when_all_were_taken_then_freed_then_answered_again),
         STOPPED(test_token_when_configured_then_asked_for),
         STOPPED(test_token_when_file_changes_then_the_new_one_counts),
         STOPPED(test_start_when_address_is_wrong_then_config_error),
