@@ -186,7 +186,11 @@ static void test_shipped_scenarios_when_read_then_are_sound(void **state)
     static const struct {
         const char *file;
         size_t services;
-    } rows[] = {{"sock-shop", 14}, {"online-boutique", 11}, {"mock-star", 100}, {"mock-p2p", 100}};
+    } rows[] = {{"sock-shop", 14},
+                {"online-boutique", 11},
+                {"mock-star", 100},
+                {"mock-p2p", 100},
+                {"mock-busy", 40}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct err err = ERR_INIT;
         AUTO_FREE char *path =
