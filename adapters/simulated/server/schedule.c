@@ -62,6 +62,12 @@ static bool settled_already(const struct next *n)
     return n->due <= n->c->last_ms;
 }
 
+/* No more replicas fit into this journal: what is there goes on, nothing new starts. */
+static bool full(const struct cluster *c)
+{
+    return c->n_replicas >= CLUSTER_MAX_REPLICAS;
+}
+
 /* True when something due then comes before what is known; sets the time. */
 static bool earlier(struct next *n, int64_t due)
 {
@@ -133,7 +139,8 @@ static void next_of_replica(struct next *n, int id)
     if (c->replicas[r->replaces].state != REPLICA_ENDED) {
         if (earlier(n, r->ready_ms))
             end_change(n, r->replaces, "replaced");
-    } else if (r->vanishes && cluster_successor(c, id) < 0 && c->replicas[r->replaces].host >= 0 &&
+    } else if (r->vanishes && !full(c) && cluster_successor(c, id) < 0 &&
+               c->replicas[r->replaces].host >= 0 &&
                !cluster_room(c, r->service, c->replicas[r->replaces].host) &&
                earlier(n, r->ready_ms)) {
         *n->change = schedule_start(c, n->due, r->service, c->replicas[r->replaces].host, id,
@@ -183,12 +190,13 @@ static void next_of_service(struct next *n, int service, const struct survey *su
 {
     const struct cluster *c = n->c;
     const struct service_state *s = &c->services[service];
-    if (s->short_since_ms >= 0 && earlier(n, s->short_since_ms + c->scenario->reschedule_ms))
+    if (s->short_since_ms >= 0 && !full(c) &&
+        earlier(n, s->short_since_ms + c->scenario->reschedule_ms))
         *n->change =
             schedule_start(c, n->due, service, schedule_host(c, service, -1), -1, "schedule");
     if (s->staying > s->wanted && earlier(n, c->last_ms))
         end_change(n, surplus_of(c, service), "scale");
-    if (survey->old && !survey->in_flight && !settled_already(n))
+    if (survey->old && !survey->in_flight && !full(c) && !settled_already(n))
         roll(n, service);
 }
 
