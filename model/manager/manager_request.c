@@ -245,7 +245,7 @@ static int put_history(struct manager *m, int64_t cycle, struct buf *out, struct
             buf_puts(&base, base.size ? "," : "");
             buf_puts(&base, r->intent);
         }
-        if (!open && strcmp(r->state, "discarded") != 0) {
+        if (!open && (r->intent || strcmp(r->state, "discarded") != 0)) {
             buf_puts(&done, done.size ? "," : "");
             put_outcome(&done, r);
         }

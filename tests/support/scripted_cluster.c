@@ -620,9 +620,10 @@ static void put_history(struct buf *out)
     }
     buf_puts(out, "],\"done\":[");
     for (size_t i = 0, n = 0; i < world->outcomes.n; i++) {
-        if (world->outcomes.list[i].state != OUTCOME_DISCARDED) {
+        const struct outcome *o = &world->outcomes.list[i];
+        if (o->state != OUTCOME_DISCARDED || intended(o->seq)) {
             buf_puts(out, n++ ? "," : "");
-            outcome_encode(&world->outcomes.list[i], out);
+            outcome_encode(o, out);
         }
     }
     buf_puts(out, "]");
