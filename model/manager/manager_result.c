@@ -270,14 +270,16 @@ static void analyzed_verify(struct manager *m, const struct envelope *env, const
 {
     struct err err = ERR_INIT;
     struct savings savings;
-    char why[ENGINE_REASON_SIZE];
+    char why[ENGINE_REASON_SIZE / 2], reason[ENGINE_REASON_SIZE];
+    const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
     struct engine_event ev = answer_of(EV_RESULT, PARTY_ANALYZER, env);
-    ev.reason = why;
-    if (compare(m, engine_cycle(&m->engine, env->cycle), body, size, &savings, &ev, why,
-                sizeof why, &err) < 0) {
+    if (compare(m, c, body, size, &savings, &ev, why, sizeof why, &err) < 0) {
         answer_bad(m, PARTY_ANALYZER, env, err.text);
         return;
     }
+    /* what was left out or stopped on the way stays said */
+    snprintf(reason, sizeof reason, "%s%s%.200s", why, c->reason[0] ? "; " : "", c->reason);
+    ev.reason = reason;
     manager_answer(m, ev, rows_savings, &savings);
 }
 

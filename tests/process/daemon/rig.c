@@ -107,11 +107,11 @@ void rig_configure(struct rig *rig, const char *app, const char *global)
         "    planner: hba\n"
         "    interval: 1h\n"
         "    window: 10m\n"
-        "    settle: 20s\n"
         "    soak: 0\n"
         "    cooldown: 0\n"
-        "%s",
-        rig->store, rig->run_dir, global, rig->socket, rig->speed, app);
+        "%s%s",
+        rig->store, rig->run_dir, global, rig->socket, rig->speed,
+        strstr(app, "settle:") ? "" : "    settle: 20s\n", app);
     write_file(rig->config, text);
 }
 
@@ -148,6 +148,14 @@ void rig_close(struct rig *rig)
         free(texts[i]);
 }
 
+static void show_log(const struct rig *rig)
+{
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (file_read(rig->log, 1 << 20, &text, &err) == 0)
+        print_message("%s\n", text.data);
+}
+
 /* --- the daemon --- */
 
 void rig_start(struct rig *rig, bool wait)
@@ -159,6 +167,8 @@ void rig_start(struct rig *rig, bool wait)
         if (rig_ask(rig, "{\"v\":1,\"command\":\"status\"}", &answer) == 0 &&
             strstr(answer.data, "running"))
             return;
+        if (clock_mono_ms() >= until)
+            show_log(rig);
         assert_true(clock_mono_ms() < until);
         clock_sleep_ms(10);
     }
@@ -260,14 +270,6 @@ int64_t rig_number(struct rig *rig, const char *sql)
 {
     AUTO_FREE char *text = rig_text(rig, sql);
     return strtoll(text, NULL, 10);
-}
-
-static void show_log(const struct rig *rig)
-{
-    struct err err = ERR_INIT;
-    AUTO_BUF struct buf text = BUF_INIT;
-    if (file_read(rig->log, 1 << 20, &text, &err) == 0)
-        print_message("%s\n", text.data);
 }
 
 void rig_until(struct rig *rig, const char *sql)

@@ -210,6 +210,69 @@ static void test_verification_when_the_application_got_slower_then_undone_with_n
     rig_close(&rig);
 }
 
+static void test_move_that_never_gets_ready_then_put_back_and_the_plan_stops(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "    mode: act\n    ready_timeout: 40s\n", "");
+    rig_start(&rig, true);
+    rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"c\",\"host\":\"n-1\",\"times\":9}");
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
+    print_message("%s\n", reason);
+    assert_non_null(strstr(reason, "failed"));
+    AUTO_FREE char *move = rig_text(&rig, "SELECT state FROM v_moves WHERE service = 'c'");
+    assert_string_equal(move, "failed");
+    assert_true(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE state = 'applied'") > 0);
+    assert_true(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE state = 'discarded'") > 0);
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_source_that_refuses_then_asked_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "", "");
+    rig_start(&rig, true);
+    rig_fault(&rig, "{\"kind\":\"refuse\",\"for_ms\":60000}");
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done"); /* two seconds later, with the second attempt */
+    assert_true(rig_number(&rig, "SELECT ended_ms - started_ms FROM v_cycles") >= 2000);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_two_apps_then_nothing_moves_where_the_other_is_not_verified(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50,
+             "    mode: act\n    services: [a, b, c]\n    settle: 10m\n    min_coverage: 0\n"
+             "  - name: rug\n    cluster: cluster\n    metrics: [cluster]\n"
+             "    messages: [cluster]\n    planner: hba\n    mode: act\n    soak: 0\n"
+             "    services: [e, f]\n    settle: 1s\n    cooldown: 0\n    min_coverage: 0\n",
+             "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "settling");
+    command(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rug\"}");
+    rig_until_state(&rig, 2, "done"); /* meanwhile: settling does not hold the token */
+    AUTO_FREE char *first = rig_text(&rig, "SELECT state FROM v_cycles WHERE cycle_id = 1");
+    assert_string_equal(first, "settling");
+    assert_true(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE cycle_id = 1 AND "
+                                 "state = 'applied' AND target = 'n-1'") > 0);
+    assert_true(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE cycle_id = 2 AND "
+                                 "reason LIKE '%under verification by another cycle%'") > 0);
+    assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_moves WHERE cycle_id = 2 AND "
+                                      "state = 'applied' AND 'n-1' IN (source, target)"),
+                     0);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
 static void test_release_then_counts_first_and_takes_the_marks_off(void **state)
 {
     (void)state;
@@ -269,6 +332,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sighup_with_a_bad_file_then_old_configuration_stays_and_says_so),
         cmocka_unit_test(test_observed_plan_when_applied_later_then_moves_as_planned),
         cmocka_unit_test(test_verification_when_the_application_got_slower_then_undone_with_numbers),
+        cmocka_unit_test(test_move_that_never_gets_ready_then_put_back_and_the_plan_stops),
+        cmocka_unit_test(test_source_that_refuses_then_asked_again),
+        cmocka_unit_test(test_two_apps_then_nothing_moves_where_the_other_is_not_verified),
         cmocka_unit_test(test_release_then_counts_first_and_takes_the_marks_off),
         cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
     };
