@@ -117,11 +117,19 @@ static int run_all(const struct collect *collect, inspection_step_f *step, void 
     return step(arg, done, err);
 }
 
+/* Notes become rows of the store in every cycle; the largest few say what is wrong. All names are
+ * in the model's traffic member. */
+#define MAX_UNMAPPED_NOTES 20
+
 static void note_unmapped(struct inspection *in, struct identity *identity)
 {
     size_t n;
     const struct unmapped *names = identity_unmapped_names(identity, &n);
-    for (size_t i = 0; i < n; i++)
+    if (n > MAX_UNMAPPED_NOTES)
+        inspection_note(in, "unmapped", (int64_t)n,
+                        "%zu names lead to no service or instance; the first %d follow", n,
+                        MAX_UNMAPPED_NOTES);
+    for (size_t i = 0; i < n && i < MAX_UNMAPPED_NOTES; i++)
         inspection_note(in, "unmapped", names[i].count,
                         "%lld messages of %s: no service or instance of that name",
                         (long long)names[i].count, names[i].name);

@@ -56,6 +56,8 @@ static int check(struct span_front *front, struct err *err)
         return err_set(err, ERR_INPUT, "a span without id");
     if (span->end_us < 0 && span->start_us >= 0 && span->duration_us >= 0)
         span->end_us = span->start_us + span->duration_us;
+    if (span->end_us > SPAN_MAX_NUMBER) /* beyond the 10^15 ms of a model */
+        span->end_us = -1;
     span->bytes = span_sizes_total(&front->tags.sizes);
     return 0;
 }

@@ -160,7 +160,7 @@ static void count_span(struct span_counts *counts, const struct span *span)
     counts->spans++;
     if (span->start_us >= 0 && (counts->from_us < 0 || span->start_us < counts->from_us))
         counts->from_us = span->start_us;
-    int64_t end_us = span->end_us >= 0 ? span->end_us : span->start_us;
+    int64_t end_us = span->end_us > span->start_us ? span->end_us : span->start_us;
     if (end_us > counts->to_us)
         counts->to_us = end_us;
 }
