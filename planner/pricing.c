@@ -7,7 +7,10 @@
 
 /* Steps of the subgradient at the root of a search and below it: what paid at 100 to 200 items. */
 #define STEPS_ROOT 80
+#define STEPS_AGAIN 30
 #define STEPS_BELOW 8
+/* Shares kept from search to search, per root: 4 bytes each, 128 MB in all. */
+#define SHARES_MAX ((size_t)32 << 20)
 
 enum state { FREE, IN, OUT };
 
@@ -24,6 +27,7 @@ struct pricer {
     double *share;  /* of each arc: what its own end gets of the degree; the reverse arc the rest */
     size_t *reverse;
     double *kept;   /* fraction of each free item in the last knapsack */
+    float **shares;      /* by kind × root: what the last search ended with */
     struct entry *order; /* of the last knapsack */
     int n_order;
     double ratio; /* critical one */
@@ -31,12 +35,14 @@ struct pricer {
     double left[LOAD_DIMS];
     double cap[LOAD_DIMS];
     double value;   /* of what is in */
+    int *active, n_active; /* free items where the search is, in the order of the last knapsack */
     int *list, n_list;   /* items that are in */
     int *trail, n_trail; /* decided items, newest last */
+    int *trash;          /* room for a list */
     /* of one search */
     double best;
     int *best_items, n_best;
-    int nodes, max_nodes;
+    int nodes, max_nodes, slot;
     double open; /* the largest bound left unexplored */
 };
 
@@ -52,7 +58,10 @@ struct pricer *pricer_new(const struct parts *parts)
     p->order = mem_array(n, sizeof *p->order);
     p->list = mem_array(n, sizeof *p->list);
     p->trail = mem_array(n, sizeof *p->trail);
+    p->trash = mem_array(n, sizeof *p->trash);
     p->share = mem_array(arcs, sizeof *p->share);
+    if (n * arcs <= SHARES_MAX)
+        p->shares = mem_array((n + 1) * (size_t)parts->n_kinds, sizeof *p->shares);
     p->reverse = mem_array(arcs, sizeof *p->reverse);
     AUTO_FREE size_t *next = mem_dup(parts->first, (n + 1) * sizeof *next);
     /* Arcs of an item are sorted by the other end, so reverse arcs come in order. */
@@ -66,6 +75,9 @@ void pricer_free(struct pricer *p)
 {
     if (!p)
         return;
+    for (int k = 0; p->shares && k < (p->parts->n + 1) * p->parts->n_kinds; k++)
+        free(p->shares[k]);
+    free(p->shares);
     free(p->state);
     free(p->gain);
     free(p->blocked);
@@ -73,6 +85,7 @@ void pricer_free(struct pricer *p)
     free(p->order);
     free(p->list);
     free(p->trail);
+    free(p->trash);
     free(p->share);
     free(p->reverse);
     free(p);
@@ -133,8 +146,10 @@ static void undo_to(struct pricer *p, int n)
     }
 }
 
-static void pricer_start(struct pricer *p, int kind, int root, const double *prices)
+/* Lists the free items in p->trash and returns how many there are. */
+static int pricer_start(struct pricer *p, int kind, int root, const double *prices)
 {
+    int n = 0;
     const struct parts *parts = p->parts;
     const struct kind *host = &parts->kinds[kind];
     p->n_list = p->n_trail = 0;
@@ -147,47 +162,68 @@ static void pricer_start(struct pricer *p, int kind, int root, const double *pri
         p->gain[i] = (host->bonus ? host->bonus[i] : 0) - prices[i];
         p->blocked[i] = 0;
         p->state[i] = out ? OUT : FREE;
+        if (!out)
+            p->trash[n++] = i;
     }
+    return n;
 }
 
-static int by_ratio(const void *left, const void *right)
+static bool before(const struct entry *x, const struct entry *y)
 {
-    const struct entry *x = left, *y = right;
-    if (x->ratio != y->ratio)
-        return x->ratio < y->ratio ? 1 : -1;
-    return x->item < y->item ? -1 : 1;
+    return x->ratio != y->ratio ? x->ratio > y->ratio : x->item < y->item;
 }
 
-/* Fractional knapsack over the free items under the mixed dimension; its value, and the critical
+/* The order hardly changes from step to step: insertion, with few exchanges. */
+static void order_insert(struct pricer *p, int n, const struct entry *e)
+{
+    int at = n;
+    while (at > 0 && before(e, &p->order[at - 1])) {
+        p->order[at] = p->order[at - 1];
+        at--;
+    }
+    p->order[at] = *e;
+}
+
+static double knapsack_value(const struct pricer *p, int i)
+{
+    const struct parts *parts = p->parts;
+    double value = p->gain[i];
+    for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+        if (p->state[parts->arcs[k].item] == FREE)
+            value += p->share[k] * parts->arcs[k].degree;
+    return value;
+}
+
+/* Fractional knapsack over the active items under the mixed dimension; its value, and the critical
  * ratio in p->ratio (0 when all fit). */
 static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 {
     const struct parts *parts = p->parts;
-    double room = 0, sum = 0;
-    int n = 0;
+    double room = 0, sum = 0, scale[LOAD_DIMS];
+    int n = 0, rest = 0;
     p->ratio = 0;
     for (int d = 0; d < parts->dims; d++) {
-        room += p->cap[d] > 0 ? p->mix[d] * p->left[d] / p->cap[d] : 0;
+        scale[d] = p->cap[d] > 0 ? p->mix[d] / p->cap[d] : 0;
+        room += scale[d] * p->left[d];
         used[d] = 0;
     }
-    for (int i = 0; i < parts->n; i++) {
+    for (int a = 0; a < p->n_active; a++) {
+        int i = p->active[a];
+        double value = knapsack_value(p, i), size = 0;
         p->kept[i] = 0;
-        if (p->state[i] != FREE || !fits(p, i))
+        if (value <= 0) {
+            p->trash[rest++] = i;
             continue;
-        double value = p->gain[i], size = 0;
-        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
-            int other = parts->arcs[k].item;
-            if (p->state[other] == FREE)
-                value += p->share[k] * parts->arcs[k].degree;
         }
-        if (value <= 0)
-            continue;
         for (int d = 0; d < parts->dims; d++)
-            size += p->cap[d] > 0 ? p->mix[d] * parts->size[i * parts->dims + d] / p->cap[d] : 0;
-        p->order[n++] = (struct entry){size > 0 ? value / size : INFINITY, value, size, i};
+            size += scale[d] * parts->size[i * parts->dims + d];
+        struct entry entry = {size > 0 ? value / size : INFINITY, value, size, i};
+        order_insert(p, n++, &entry);
     }
     p->n_order = n;
-    qsort(p->order, (size_t)n, sizeof *p->order, by_ratio);
+    for (int k = 0; k < n; k++)
+        p->active[k] = p->order[k].item;
+    memcpy(p->active + n, p->trash, (size_t)rest * sizeof *p->trash);
     for (int k = 0; k < n; k++) {
         const struct entry *e = &p->order[k];
         double part = e->size <= room ? 1 : room / e->size;
@@ -208,9 +244,8 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 static void shares_step(struct pricer *p, double step)
 {
     const struct parts *parts = p->parts;
-    for (int i = 0; i < parts->n; i++) {
-        if (p->state[i] != FREE)
-            continue;
+    for (int a = 0; a < p->n_active; a++) {
+        int i = p->active[a];
         for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
             int j = parts->arcs[k].item;
             if (j < i || p->state[j] != FREE || p->kept[i] == p->kept[j])
@@ -251,10 +286,12 @@ static void keep_rounded(struct pricer *p)
 {
     int mark = p->n_trail;
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < p->parts->n; i++)
+        for (int a = 0; a < p->n_active; a++) {
+            int i = p->active[a];
             if (p->state[i] == FREE && p->kept[i] > (pass ? 0 : 0.999) && fits(p, i) &&
                 (pass == 0 || p->gain[i] > 0))
                 item_in(p, i);
+        }
     keep_current(p);
     undo_to(p, mark);
 }
@@ -302,12 +339,20 @@ static bool fix_items(struct pricer *p, double last)
     return true;
 }
 
-/* What no longer fits is out, so that no edge to it counts. */
+/* What no longer fits is out, so that no edge to it counts; the rest is active. */
 static void drop_unfit(struct pricer *p)
 {
-    for (int i = 0; i < p->parts->n; i++)
-        if (p->state[i] == FREE && !fits(p, i))
+    int n = 0;
+    for (int a = 0; a < p->n_active; a++) {
+        int i = p->active[a];
+        if (p->state[i] != FREE)
+            continue;
+        if (fits(p, i))
+            p->active[n++] = i;
+        else
             item_out(p, i);
+    }
+    p->n_active = n;
 }
 
 static int branch_item(const struct pricer *p)
@@ -315,7 +360,8 @@ static int branch_item(const struct pricer *p)
     const struct parts *parts = p->parts;
     double most = -1;
     int best = -1;
-    for (int i = 0; i < parts->n; i++) {
+    for (int a = 0; a < p->n_active; a++) {
+        int i = p->active[a];
         if (p->state[i] != FREE || p->kept[i] <= 0 || !fits(p, i))
             continue;
         double doubt = 1e-6 + p->kept[i] * (1 - p->kept[i]);
@@ -330,6 +376,33 @@ static int branch_item(const struct pricer *p)
         }
     }
     return best;
+}
+
+/* Shares of the last search at this root, else halves. True when there were some. */
+static bool shares_load(struct pricer *p, int slot)
+{
+    size_t arcs = p->parts->first[p->parts->n];
+    const float *kept = p->shares ? p->shares[slot] : NULL;
+    for (size_t k = 0; k < arcs; k++)
+        p->share[k] = 0.5;
+    for (int i = 0; kept && i < p->parts->n; i++)
+        for (size_t k = p->parts->first[i]; k < p->parts->first[i + 1]; k++)
+            if (p->parts->arcs[k].item > i) {
+                p->share[k] = kept[k];
+                p->share[p->reverse[k]] = 1 - p->share[k];
+            }
+    return kept;
+}
+
+static void shares_save(struct pricer *p, int slot)
+{
+    size_t arcs = p->parts->first[p->parts->n];
+    if (!p->shares)
+        return;
+    if (!p->shares[slot])
+        p->shares[slot] = mem_array(arcs, sizeof **p->shares);
+    for (size_t k = 0; k < arcs; k++)
+        p->shares[slot][k] = (float)p->share[k];
 }
 
 static void search(struct pricer *p, int steps);
@@ -353,11 +426,16 @@ static void search_below(struct pricer *p, double last)
 
 static void search(struct pricer *p, int steps)
 {
-    int mark = p->n_trail;
+    int mark = p->n_trail, n_outer = p->n_active;
     double last = INFINITY;
+    int *outer = p->active;
+    AUTO_FREE int *inner = mem_dup(outer, (size_t)n_outer * sizeof *outer);
+    p->active = inner;
     drop_unfit(p);
     keep_current(p);
     double value = bound(p, steps, &last);
+    if (steps > STEPS_BELOW)
+        shares_save(p, p->slot);
     /* 1e-11 of the best: what the undoing of doubles may have added or lost. */
     if (value > p->best + 1e-11 * (1 + fabs(p->best))) {
         if (++p->nodes > p->max_nodes)
@@ -365,6 +443,8 @@ static void search(struct pricer *p, int steps)
         else
             search_below(p, last);
     }
+    p->active = outer;
+    p->n_active = n_outer;
     undo_to(p, mark);
 }
 
@@ -372,12 +452,11 @@ double pricer_exact(struct pricer *p, int kind, int root, const double *prices, 
                     int max_nodes, int *items, int *n, double *best)
 {
     const struct parts *parts = p->parts;
+    int slot = kind * (parts->n + 1) + root + 1;
     *n = 0;
     *best = least;
-    pricer_start(p, kind, root, prices);
-    for (int i = 0; i < parts->n; i++)
-        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
-            p->share[k] = 0.5;
+    int free_items = pricer_start(p, kind, root, prices);
+    bool again = shares_load(p, slot);
     for (int d = 0; d < parts->dims; d++)
         p->mix[d] = 1.0 / parts->dims;
     p->best = least;
@@ -391,7 +470,11 @@ double pricer_exact(struct pricer *p, int kind, int root, const double *prices, 
             return least;
         item_in(p, root);
     }
-    search(p, STEPS_ROOT);
+    AUTO_FREE int *active = mem_dup(p->trash, (size_t)free_items * sizeof *active);
+    p->active = active;
+    p->n_active = free_items;
+    p->slot = slot;
+    search(p, again ? STEPS_AGAIN : STEPS_ROOT);
     *n = p->n_best;
     *best = p->best;
     return p->open > p->best ? p->open : p->best;

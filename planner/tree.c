@@ -10,8 +10,12 @@
 
 /* Patterns kept in a node's master when it starts, per item; more make the simplex slow. */
 #define PATTERNS_PER_ITEM 8
-/* Nodes of one exact pricing before its bound is taken as it stands. */
-#define PRICING_NODES 20000
+/* Nodes of one exact pricing before its bound is taken as it stands: few while prices are far from
+ * the best, when searches are long and patterns easy to find, more where nothing is found. */
+#define PRICING_NODES_FIRST 30
+#define PRICING_NODES_MOST 50000
+/* Rounds over the roots that paid before all are priced again. */
+#define PARTIAL_ROUNDS 5
 /* Patterns and nodes of a restricted integer master: some 0.1 s. */
 #define INTEGER_PATTERNS 1500
 #define INTEGER_NODES 400
@@ -30,6 +34,7 @@ struct node {
     int step; /* the last one */
     double bound;
     int depth;
+    double *prices; /* of the root's items, from its parent's best bound; NULL at the root */
 };
 
 struct tree {
@@ -45,7 +50,6 @@ struct tree {
     size_t n_open;
     double best, margin;
     double stuck;   /* bound of what cannot be branched further: rules that patterns do not know */
-    double *prices; /* of the root's items, from its best bound */
     int *kind_of;   /* of each host */
     bool failed;
 };
@@ -112,8 +116,13 @@ struct work { /* one node while it is solved */
     struct master *master;
     struct pattern *patterns; /* of the master, over items here */
     size_t n_patterns;
+    double *root_prices; /* of the root's items, to choose patterns by */
+    bool *paid;          /* by kind × root: a pattern was found last time */
     double *prices, *kind_prices, *best_prices, *use;
     double value, bound;
+    double center; /* bound that best_prices give here */
+    int max_nodes; /* of one pricing, for now */
+    int n_cut;     /* pricings of the last round that ended there */
     int *items, *wide;
 };
 
@@ -123,6 +132,8 @@ static void work_wipe(struct work *work)
         free(work->patterns[k].items);
     free(work->patterns);
     free(work->seen.slots);
+    free(work->root_prices);
+    free(work->paid);
     free(work->map);
     free(work->first);
     free(work->back);
@@ -174,8 +185,14 @@ static bool work_init(struct work *work, struct tree *tree, const struct node *n
     work->items = mem_array(n, sizeof *work->items);
     work->wide = mem_array((size_t)root->n, sizeof *work->wide);
     work->bound = node->bound;
+    work->center = INFINITY;
+    work->max_nodes = PRICING_NODES_FIRST;
+    work->root_prices = node->prices
+                            ? mem_dup(node->prices, (size_t)root->n * sizeof *node->prices)
+                            : mem_array((size_t)root->n, sizeof *work->root_prices);
+    work->paid = mem_array((size_t)work->parts->n_kinds * n, sizeof *work->paid);
     for (int i = 0; i < root->n; i++)
-        work->best_prices[work->map[i]] += tree->prices[i];
+        work->best_prices[work->map[i]] += work->root_prices[i];
     return true;
 }
 
@@ -239,7 +256,7 @@ static void work_fill(struct work *work)
     for (size_t k = 0; k < tree->n_pool; k++) {
         order[k] = (struct scored){tree->pool[k].value, k};
         for (int i = 0; i < tree->pool[k].n; i++)
-            order[k].score -= tree->prices[tree->pool[k].items[i]];
+            order[k].score -= work->root_prices[tree->pool[k].items[i]];
     }
     if (tree->n_pool > 1)
         qsort(order, tree->n_pool, sizeof *order, by_score);
@@ -260,35 +277,79 @@ static void work_fill(struct work *work)
         }
 }
 
-/* ---- pricing rounds ---- */
-
-static bool greedy_one(struct work *work, int kind, int root)
+/* A master with too many patterns is slow: keeps those that are used or nearly. */
+static void work_purge(struct work *work)
 {
-    int n;
-    double value = pricer_greedy(work->pricer, kind, root, work->prices, work->items, &n);
-    return n > 0 && value > work->kind_prices[kind] + 1e-4 &&
-           work_found(work, kind, work->items, n);
-}
-
-static int greedy_round(struct work *work)
-{
-    const struct parts *parts = work->parts;
-    int found = 0;
-    for (int k = 0; k < parts->n_kinds; k++) {
-        /* A single host needs one pattern: a few roots do. */
-        int stride = parts->kinds[k].count == 1 ? parts->n / 4 + 1 : 1;
-        for (int r = 0; r < parts->n; r += stride)
-            found += greedy_one(work, k, parts->by_rank[r]);
-        if (effort_spend(work->tree->effort, 1))
-            break;
+    size_t most = (size_t)work->parts->n * PATTERNS_PER_ITEM + 50, n = work->n_patterns;
+    if (n < most * 3 / 2)
+        return;
+    AUTO_FREE struct scored *order = mem_array(n, sizeof *order);
+    struct pattern *old = steal(work->patterns);
+    for (size_t k = 0; k < n; k++) {
+        order[k] = (struct scored){old[k].value - work->kind_prices[old[k].kind], k};
+        for (int i = 0; i < old[k].n; i++)
+            order[k].score -= work->prices[old[k].items[i]];
     }
-    return found;
+    qsort(order, n, sizeof *order, by_score);
+    master_free(work->master);
+    work->master = master_new(work->parts);
+    work->n_patterns = 0;
+    memset(work->seen.slots, 0, work->seen.n_slots * sizeof *work->seen.slots);
+    work->seen.n = 0;
+    for (size_t k = 0; k < n; k++) {
+        struct pattern *pattern = &old[order[k].pattern];
+        bool alone = !work->parts->alone && pattern->n == 1;
+        if (k < most * 2 / 3 || alone)
+            work_add(work, pattern->kind, pattern->items, pattern->n, pattern->value);
+    }
+    for (size_t k = 0; k < n; k++)
+        free(old[k].items);
+    free(old);
 }
+
+/* ---- pricing rounds ---- */
 
 static int descending(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* Prices one kind and root (-1: any) exactly; its bound in *value. 1 when a pattern was found that
+ * improves the master. */
+static int exact_one(struct work *work, int kind, int root, const double *prices, int max_nodes,
+                     double *value)
+{
+    int n;
+    double best, least = work->kind_prices[kind];
+    double top = pricer_exact(work->pricer, kind, root, prices, least, max_nodes, work->items,
+                              &n, &best);
+    double real = best;
+    work->n_cut += top > best;
+    *value = top > 0 ? top : 0;
+    for (int i = 0; i < n; i++)
+        real += prices[work->items[i]] - work->prices[work->items[i]];
+    return n > 0 && real > least + 1e-6 && work_found(work, kind, work->items, n);
+}
+
+/* Only the roots that paid last time: no bound, but most of the patterns. */
+static int partial_round(struct work *work, const double *prices)
+{
+    const struct parts *parts = work->parts;
+    int found = 0;
+    for (int k = 0; k < parts->n_kinds; k++)
+        for (int r = 0; r < parts->n; r++) {
+            bool *paid = &work->paid[k * parts->n + r];
+            double value;
+            if (!*paid)
+                continue;
+            *paid = exact_one(work, k, parts->kinds[k].count == 1 ? -1 : parts->by_rank[r], prices,
+                              PRICING_NODES_FIRST, &value);
+            found += *paid;
+            if (effort_spend(work->tree->effort, 1))
+                return found;
+        }
+    return found;
 }
 
 /* Prices every kind and root exactly. Any placement uses at most `count` patterns of a kind, each
@@ -302,34 +363,49 @@ static int exact_round(struct work *work, const double *prices, bool *ended)
     for (int i = 0; i < parts->n; i++)
         bound += prices[i];
     *ended = false;
+    work->n_cut = 0;
     for (int k = 0; k < parts->n_kinds; k++) {
-        int count = parts->kinds[k].count, n_values = 0;
-        for (int r = count == 1 ? -1 : 0; r < (count == 1 ? 0 : parts->n); r++) {
-            int n;
-            double best, least = work->kind_prices[k];
-            double value = pricer_exact(work->pricer, k, r < 0 ? -1 : parts->by_rank[r], prices,
-                                        least, PRICING_NODES, work->items, &n, &best);
-            values[n_values++] = value > 0 ? value : 0;
-            double real = best;
-            for (int i = 0; i < n; i++)
-                real += prices[work->items[i]] - work->prices[work->items[i]];
-            if (n > 0 && real > least + 1e-6 && work_found(work, k, work->items, n))
-                found++;
+        int count = parts->kinds[k].count, n = count == 1 ? 1 : parts->n;
+        for (int r = 0; r < n; r++) {
+            bool *paid = &work->paid[k * parts->n + r];
+            *paid = exact_one(work, k, count == 1 ? -1 : parts->by_rank[r], prices,
+                              work->max_nodes, &values[r]);
+            found += *paid;
             if (effort_spend(work->tree->effort, 1)) {
                 *ended = true;
                 return found;
             }
         }
-        qsort(values, (size_t)n_values, sizeof *values, descending);
-        for (int v = 0; v < count && v < n_values; v++)
+        qsort(values, (size_t)n, sizeof *values, descending);
+        for (int v = 0; v < count && v < n; v++)
             bound += values[v];
     }
     bound += 1e-10 * PARTS_TOTAL; /* doubles */
-    if (bound < work->bound) {
-        work->bound = bound;
+    if (bound < work->center) {
+        work->center = bound;
         memcpy(work->best_prices, prices, (size_t)parts->n * sizeof *prices);
     }
+    work->bound = bound < work->bound ? bound : work->bound;
     return found;
+}
+
+/* First prices: half of each item's degrees. No pattern is worth more than its prices then, pricing
+ * sees that at once, and the bound is the sum of all degrees: a centre to come down from. */
+static void first_prices(struct work *work)
+{
+    const struct parts *parts = work->parts;
+    work->center = parts->constant + 1e-10 * PARTS_TOTAL;
+    for (int i = 0; i < parts->n; i++) {
+        double half = 0, bonus = 0;
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+            half += parts->arcs[k].degree / 2;
+        for (int k = 0; k < parts->n_kinds; k++)
+            if (parts->kinds[k].bonus && parts->kinds[k].bonus[i] > bonus)
+                bonus = parts->kinds[k].bonus[i];
+        work->best_prices[i] = half + bonus;
+        work->center += half + bonus;
+    }
+    work->bound = work->center < work->bound ? work->center : work->bound;
 }
 
 /* ---- placements ---- */
@@ -409,6 +485,8 @@ static int node_solve(struct work *work, bool early)
     const struct parts *parts = work->parts;
     struct tree *tree = work->tree;
     bool smooth = true, ended = false;
+    double lean = 0.7; /* to the best prices so far: more where the last step away was too long */
+    int partial = PARTIAL_ROUNDS;
     for (;;) {
         if (master_solve(work->master, &work->value, work->prices, work->kind_prices) < 0) {
             tree->failed = true;
@@ -417,20 +495,31 @@ static int node_solve(struct work *work, bool early)
         work->value += parts->constant;
         if (effort_spend(tree->effort, 1))
             return -1;
-        if (greedy_round(work) > parts->n / 20)
-            continue;
+        work_purge(work);
         for (int i = 0; i < parts->n; i++)
-            work->use[i] = smooth ? 0.6 * work->best_prices[i] + 0.4 * work->prices[i]
+            work->use[i] = smooth ? lean * work->best_prices[i] + (1 - lean) * work->prices[i]
                                   : work->prices[i];
+        if (partial++ < PARTIAL_ROUNDS && partial_round(work, work->use) > 0)
+            continue;
+        partial = 0;
+        double center = work->center;
         int found = exact_round(work, work->use, &ended);
         if (ended)
             return -1;
-        if (closed(work) || (found == 0 && !smooth))
+        if (closed(work) || (found == 0 && !smooth && work->n_cut == 0))
             return 0;
         if (early && isfinite(tree->best) &&
             work->bound - work->value < 0.03 * (work->value - tree->best))
             return 0;
-        smooth = found > 0;
+        lean += work->center < center ? -0.1 : 0.05;
+        lean = lean < 0.4 ? 0.4 : lean > 0.95 ? 0.95 : lean;
+        if (work->n_cut > found && work->max_nodes < PRICING_NODES_MOST)
+            work->max_nodes *= 3;
+        else if (found == 0 && work->n_cut > 0 && !smooth)
+            return 0; /* some pricing is too long: branching must make it shorter */
+        smooth = found > 0 || (smooth && work->n_cut > 0);
+        if (found == 0)
+            partial = PARTIAL_ROUNDS;
     }
 }
 
@@ -495,13 +584,24 @@ static bool branch_pick(const struct work *work, struct decision *out)
     return most > 0;
 }
 
-static void node_push(struct tree *tree, const struct node *from, const struct decision *decision,
-                      double bound)
+static double *prices_copy(const struct work *work)
 {
+    const struct parts *root = work->tree->root;
+    double *prices = mem_array((size_t)root->n, sizeof *prices);
+    for (int i = 0; i < root->n; i++) {
+        int item = work->map[i];
+        prices[i] = work->best_prices[item] / (work->first[item + 1] - work->first[item]);
+    }
+    return prices;
+}
+
+static void node_push(struct work *work, const struct node *from, const struct decision *decision)
+{
+    struct tree *tree = work->tree;
     struct step *step = ARRAY_PUSH(tree->steps, tree->n_steps);
     *step = (struct step){*decision, from->step};
     struct node *node = ARRAY_PUSH(tree->open, tree->n_open);
-    *node = (struct node){(int)tree->n_steps - 1, bound, from->depth + 1};
+    *node = (struct node){(int)tree->n_steps - 1, work->bound, from->depth + 1, prices_copy(work)};
 }
 
 static void node_branch(struct work *work, const struct node *node)
@@ -515,9 +615,9 @@ static void node_branch(struct work *work, const struct node *node)
     decision.a = work->back[work->first[decision.a]];
     if (decision.what == TOGETHER)
         decision.b = work->back[work->first[decision.b]];
-    node_push(tree, node, &decision, work->bound);
+    node_push(work, node, &decision);
     decision.what = decision.what == TOGETHER ? APART : OFF_KIND;
-    node_push(tree, node, &decision, work->bound);
+    node_push(work, node, &decision);
 }
 
 /* A solution of the master in whole numbers is a placement. */
@@ -556,16 +656,6 @@ static struct node node_take(struct tree *tree)
     return node;
 }
 
-static void prices_keep(const struct work *work)
-{
-    struct tree *tree = work->tree;
-    for (int i = 0; i < tree->root->n; i++) {
-        int item = work->map[i];
-        tree->prices[i] =
-            work->best_prices[item] / (work->first[item + 1] - work->first[item]);
-    }
-}
-
 /* Solves a node and puts what is left of it on the list. 1: the search ends here. */
 static int node_run(struct tree *tree, const struct node *node)
 {
@@ -574,6 +664,8 @@ static int node_run(struct tree *tree, const struct node *node)
         return 0;
     work_fill(&work);
     struct decision decision;
+    if (node->depth == 0)
+        first_prices(&work);
     int result = node_solve(&work, true);
     if (result == 0 && !closed(&work)) {
         whole_try(&work);
@@ -583,15 +675,14 @@ static int node_run(struct tree *tree, const struct node *node)
     }
     if (result == 0 && !closed(&work)) {
         whole_try(&work);
-        if (node->depth == 0)
-            prices_keep(&work);
         if (!closed(&work) && node->depth % 4 == 0)
             integer_try(&work, INTEGER_NODES);
     }
     if (result < 0) {
         if (work.n_patterns > 0 && !tree->failed)
             integer_try(&work, INTEGER_NODES);
-        *ARRAY_PUSH(tree->open, tree->n_open) = (struct node){node->step, work.bound, node->depth};
+        *ARRAY_PUSH(tree->open, tree->n_open) = (struct node){
+            node->step, work.bound, node->depth, prices_copy(&work)};
         return 1;
     }
     if (!closed(&work))
@@ -639,8 +730,9 @@ static void tree_wipe(struct tree *tree)
     free(tree->pool);
     free(tree->seen.slots);
     free(tree->steps);
+    for (size_t k = 0; k < tree->n_open; k++)
+        free(tree->open[k].prices);
     free(tree->open);
-    free(tree->prices);
     free(tree->kind_of);
 }
 
@@ -650,15 +742,17 @@ int tree_search(const struct parts *parts, const struct tree_start *start,
     struct tree tree = {.root = parts, .report = report, .effort = effort, .best = start->known,
                         .margin = start->margin, .stuck = -INFINITY};
     int result = 0;
-    tree.prices = mem_array((size_t)parts->n, sizeof *tree.prices);
     kinds_start(&tree);
     pool_start(&tree, start);
-    *ARRAY_PUSH(tree.open, tree.n_open) = (struct node){-1, INFINITY, 0};
+    *ARRAY_PUSH(tree.open, tree.n_open) = (struct node){-1, INFINITY, 0, NULL};
     while (result == 0 && tree.n_open > 0 && !bound_closed(&tree, bound_of(&tree))) {
         struct node node = node_take(&tree);
-        if (bound_closed(&tree, node.bound))
+        if (bound_closed(&tree, node.bound)) {
+            free(node.prices);
             continue;
+        }
         result = node_run(&tree, &node);
+        free(node.prices);
         report->bound(report->ctx, bound_of(&tree));
     }
     double bound = bound_of(&tree);
