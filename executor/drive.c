@@ -404,6 +404,24 @@ enum driven drive_step(struct drive *d, const struct step *step, const struct vi
     return step_ask(d, step, intent, now, err);
 }
 
+void drive_recheck(struct drive *d, const struct outcome *applied)
+{
+    struct outcome o = outcome_copy(applied);
+    const struct step step = {.seq = o.seq,
+                              .service = o.service,
+                              .instance = o.instance,
+                              .source = o.source,
+                              .target = o.target};
+    struct settle_report r;
+    struct err unknown = ERR_INIT;
+    if (d->orchestrator->marks && report_once(d, &step, &r, &unknown) == 0 &&
+        r.state == SETTLE_DISPLACED) {
+        step_tell(d, &step, OUTCOME_DISPLACED, o.intended_ms, r.instance_now, "%s",
+                  or_text(r.detail, "taken away again"));
+    }
+    outcome_wipe(&o);
+}
+
 /* --- an intent of an earlier attempt --- */
 
 /* The replica that the counts show to have arrived: one on the target that nobody knows. */

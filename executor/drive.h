@@ -58,6 +58,10 @@ enum driven drive_resume(struct drive *drive, const struct intent *intent,
  * own. DRIVEN_ON when it is back, DRIVEN_FAILED when not (its outcome says why). */
 enum driven drive_undo(struct drive *drive, const struct intent *intent, struct err *err);
 
+/* Looks once more at a move that was applied; when others have taken the replica away since, it is
+ * told as displaced. Only where there are marks. */
+void drive_recheck(struct drive *drive, const struct outcome *applied);
+
 /* For an undo without a history: takes it that the step was made. */
 void drive_assume(struct drive *drive, const struct step *step);
 

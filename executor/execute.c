@@ -405,6 +405,22 @@ static int moves_make(struct run *run, struct err *err)
     return 0;
 }
 
+/* Others may take a replica away while later moves are made. An instance that made a detour has left
+ * that host on purpose. */
+static void moves_recheck(struct run *run)
+{
+    const struct outcomes *lists[] = {&run->request->done, &run->drive.told};
+    for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+        size_t n = lists[l]->n; /* telling adds to the second */
+        for (size_t i = 0; i < n; i++) {
+            const struct outcome *o = &lists[l]->list[i];
+            if (o->state == OUTCOME_APPLIED && o->undo_of < 0 && !o->detour && o->instance) {
+                drive_recheck(&run->drive, o);
+            }
+        }
+    }
+}
+
 /* --- replicas born during the plan (§5.6) --- */
 
 /* Steers the first newborn that wants to and can. *more: look again (one was steered, or one is
@@ -490,7 +506,11 @@ static int run_plan(struct run *run, struct err *err)
         return -1;
     }
     queue_fill(run);
-    if (moves_make(run, err) < 0 || (!run_stopped(run) && newborn_steer(run, err) < 0)) {
+    if (moves_make(run, err) < 0) {
+        return -1;
+    }
+    moves_recheck(run);
+    if (!run_stopped(run) && newborn_steer(run, err) < 0) {
         return -1;
     }
     if (run_stopped(run) && !stage_leaving(run->drive.stage)) {

@@ -1,0 +1,166 @@
+/* test_faults.c - what an orchestrator can do wrong while a plan is carried out, each fault shown by
+ * the embedded cluster to a real daemon (paper §5.6, §6.5). The plan takes every replica to n-1. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model/base/mem.h"
+#include "tests/process/daemon/rig.h"
+
+static void start(struct rig *rig)
+{
+    /* A replica takes 10 s to start; all times are divided by the speed. */
+    rig_open(rig, 50, "    mode: act\n    ready_timeout: 60s\n    settle: 5s\n"
+                      "    worse_tolerance: 9\n", "");
+    rig_start(rig, true);
+}
+
+static void trigger(struct rig *rig)
+{
+    AUTO_BUF struct buf answer = BUF_INIT;
+    assert_int_equal(
+        rig_ask(rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer), 0);
+}
+
+static void stop(struct rig *rig)
+{
+    rig_stop(rig);
+    rig_close(rig);
+}
+
+static int64_t moves(struct rig *rig, const char *state)
+{
+    AUTO_FREE char *sql =
+        mem_printf("SELECT count(*) FROM v_moves WHERE state = '%s'", state);
+    return rig_number(rig, sql);
+}
+
+static void is_state(struct rig *rig, const char *service, const char *state)
+{
+    AUTO_FREE char *sql = mem_printf("SELECT state || coalesce(': ' || reason, '') FROM v_moves "
+                                     "WHERE service = '%s' AND undo_of IS NULL", service);
+    AUTO_FREE char *text = rig_text(rig, sql);
+    print_message("%s %s\n", service, text);
+    assert_memory_equal(text, state, strlen(state));
+}
+
+/* Faults after which every move is made all the same, once. */
+static void test_faults_that_can_be_waited_out_then_every_move_is_applied_once(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {
+        "{\"kind\":\"forget\",\"service\":\"c\",\"times\":1}",
+        "{\"kind\":\"lose-answer\",\"times\":9}",
+        "{\"kind\":\"slow\",\"delay_ms\":150}",
+        "{\"kind\":\"refuse\",\"status\":503,\"writes_only\":true,\"for_ms\":20000}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        struct rig rig;
+        print_message("%s\n", faults[i]);
+        start(&rig);
+        rig_fault(&rig, faults[i]);
+        trigger(&rig);
+        rig_until_state(&rig, 1, "done");
+        assert_true(moves(&rig, "applied") > 3);
+        assert_int_equal(rig_number(&rig, "SELECT moves_applied = moves_planned FROM v_cycles"),
+                         1);
+        rig_check(&rig);
+        stop(&rig);
+    }
+}
+
+static void test_replica_that_lands_elsewhere_then_missed_and_the_plan_goes_on(void **state)
+{
+    (void)state;
+    struct rig rig;
+    start(&rig);
+    rig_fault(&rig, "{\"kind\":\"stray\",\"service\":\"c\",\"times\":1}");
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    is_state(&rig, "c", "missed: ready on another host");
+    assert_true(moves(&rig, "applied") > 2);
+    assert_int_equal(moves(&rig, "discarded"), 0);
+    stop(&rig);
+}
+
+static void test_replica_that_is_taken_back_then_displaced_and_the_plan_goes_on(void **state)
+{
+    (void)state;
+    struct rig rig;
+    start(&rig);
+    rig_fault(&rig, "{\"kind\":\"lose-effect\",\"service\":\"c\",\"times\":1}");
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    is_state(&rig, "c", "displaced");
+    assert_int_equal(moves(&rig, "failed"), 0);
+    stop(&rig);
+}
+
+static void test_target_that_dies_while_moving_then_the_rest_is_discarded(void **state)
+{
+    (void)state;
+    struct rig rig;
+    start(&rig);
+    trigger(&rig);
+    rig_until(&rig, "SELECT count(*) FROM v_moves WHERE state = 'applied'");
+    rig_fault(&rig, "{\"kind\":\"host-down\",\"host\":\"n-1\"}");
+    rig_until(&rig, "SELECT ended_ms IS NOT NULL FROM v_cycles WHERE cycle_id = 1");
+    assert_true(moves(&rig, "discarded") > 0);
+    assert_int_equal(moves(&rig, "intended"), 0);
+    assert_int_equal(moves(&rig, "planned"), 0);
+    stop(&rig);
+}
+
+static void test_replica_born_while_moving_then_steered_to_its_partner(void **state)
+{
+    (void)state;
+    struct rig rig;
+    start(&rig);
+    trigger(&rig);
+    rig_until(&rig, "SELECT count(*) FROM v_moves WHERE state = 'applied'");
+    rig_fault(&rig, "{\"kind\":\"scale\",\"service\":\"a\",\"replicas\":2}");
+    rig_until_state(&rig, 1, "done");
+    AUTO_FREE char *born = rig_text(
+        &rig, "SELECT service || ' ' || state || ' ' || target || ' ' || detour FROM v_moves "
+              "WHERE seq > (SELECT moves_planned FROM v_cycles)");
+    assert_string_equal(born, "a applied n-1 0");
+    stop(&rig);
+}
+
+static void test_executor_killed_again_and_again_then_each_move_is_made_once(void **state)
+{
+    (void)state;
+    struct rig rig;
+    start(&rig);
+    rig_fault(&rig, "{\"kind\":\"lose-answer\",\"times\":9}");
+    trigger(&rig);
+    /* Two deaths: a third one charged to the cycle would fail it. */
+    for (int made = 1; made <= 2; made++) {
+        AUTO_FREE char *sql = mem_printf("SELECT count(*) >= %d FROM v_moves "
+                                         "WHERE state IN ('applied', 'intended')", made);
+        rig_until(&rig, sql);
+        rig_signal(rig_pid(&rig, "executor"), SIGKILL);
+    }
+    rig_until_state(&rig, 1, "done");
+    assert_int_equal(rig_number(&rig, "SELECT moves_applied = moves_planned FROM v_cycles"), 1);
+    rig_check(&rig);
+    stop(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults_that_can_be_waited_out_then_every_move_is_applied_once),
+        cmocka_unit_test(test_replica_that_lands_elsewhere_then_missed_and_the_plan_goes_on),
+        cmocka_unit_test(test_replica_that_is_taken_back_then_displaced_and_the_plan_goes_on),
+        cmocka_unit_test(test_target_that_dies_while_moving_then_the_rest_is_discarded),
+        cmocka_unit_test(test_replica_born_while_moving_then_steered_to_its_partner),
+        cmocka_unit_test(test_executor_killed_again_and_again_then_each_move_is_made_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
