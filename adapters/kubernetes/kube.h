@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "adapters/kubernetes/fit.h"
 #include "adapters/kubernetes/objects.h"
 #include "model/base/names.h"
 
@@ -24,7 +25,8 @@ struct kube_meta {
 struct kube_node {
     struct kube_meta meta;
     int64_t cpu_cap_millis, mem_cap_bytes, pods_cap; /* allocatable; pods -1: not given */
-    bool schedulable;
+    bool schedulable;         /* as far as every pod is concerned */
+    struct kube_taints taints; /* these concern those that do not tolerate them */
     char *region, *zone, *hostname, *address;
     struct label *labels;
     size_t n_labels;
@@ -50,6 +52,7 @@ struct kube_pod {
     bool finished;        /* Succeeded or Failed */
     int64_t cpu_request_millis, mem_request_bytes;
     struct kube_volume_use volumes;
+    struct kube_fit fit;
 };
 
 struct kube_objects {
@@ -84,5 +87,9 @@ void kube_pod_wipe(struct kube_pod *pod);
 int kube_workload_decode(const json_t *object, const char *kind, struct kube_workload *out,
                          struct err *err);
 void kube_workload_wipe(struct kube_workload *workload);
+
+/* Rules `allowed` and `spread`, and hosts that receive nothing because of taints, once hosts and
+ * instances are in the model. */
+void kube_rules_add(const struct kube_objects *objects, struct model *model);
 
 #endif

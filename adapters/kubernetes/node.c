@@ -6,26 +6,11 @@
 
 #include "model/base/mem.h"
 
-/* A taint that some pods tolerate keeps others away; a host is open to all or to none here, so one
- * such taint closes it (design.md 6: schedulable). */
-static bool is_tainted(const json_t *spec)
-{
-    size_t i;
-    const json_t *taint, *taints = kube_get(spec, "taints");
-    json_array_foreach(taints, i, taint)
-    {
-        const char *effect = kube_text(taint, "effect");
-        if (effect && (strcmp(effect, "NoSchedule") == 0 || strcmp(effect, "NoExecute") == 0))
-            return true;
-    }
-    return false;
-}
-
 static bool is_schedulable(const json_t *spec, const json_t *status)
 {
     static const char *const bad[] = {"MemoryPressure", "DiskPressure", "PIDPressure",
                                       "NetworkUnavailable"};
-    if (json_is_true(json_object_get(spec, "unschedulable")) || is_tainted(spec) ||
+    if (json_is_true(json_object_get(spec, "unschedulable")) ||
         !kube_condition(status, "Ready"))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -97,6 +82,7 @@ int kube_node_decode(const json_t *object, struct kube_node *out, struct err *er
         return err_prefix(err, "status.allocatable");
     }
     node.schedulable = is_schedulable(spec, status);
+    kube_taints_decode(spec, &node.taints);
     node.address = find_address(status);
     decode_labels(kube_path(object, "metadata", "labels"), &node);
     if (node.n_labels > 1)
@@ -108,6 +94,7 @@ int kube_node_decode(const json_t *object, struct kube_node *out, struct err *er
 void kube_node_wipe(struct kube_node *node)
 {
     kube_meta_wipe(&node->meta);
+    kube_taints_wipe(&node->taints);
     free(node->region);
     free(node->zone);
     free(node->hostname);

@@ -411,24 +411,6 @@ static int add_pods(struct builder *builder, struct err *err)
     return 0;
 }
 
-/* --- rules --- */
-
-/* No host holds more than half of a service, rounded up (interfaces.md 1.9 rule 4). */
-static void add_spread_rules(struct model *model)
-{
-    AUTO_FREE int *replicas = model_replicas(model);
-    for (size_t s = 0; s < model->n_services; s++) {
-        if (replicas[s] < 2)
-            continue;
-        struct rule *rule = ARRAY_PUSH(model->rules, model->n_rules);
-        rule->kind = RULE_SPREAD;
-        rule->services = mem_array(1, sizeof *rule->services);
-        rule->services[0] = (int)s;
-        rule->n_services = 1;
-        rule->max_share = (double)((replicas[s] + 1) / 2) / replicas[s];
-    }
-}
-
 static void index_objects(struct builder *builder)
 {
     struct kube_objects *objects = builder->objects;
@@ -463,7 +445,7 @@ int kube_objects_model(struct kube_objects *objects, const struct app_scope *app
     index_objects(&builder);
     int rc = add_hosts(&builder, err) || add_services(&builder, err) || add_pods(&builder, err);
     if (rc == 0)
-        add_spread_rules(in->model);
+        kube_rules_add(objects, in->model);
     names_wipe(&builder.kinds);
     for (size_t i = 0; i < builder.n_names; i++)
         free(builder.names[i]);

@@ -151,6 +151,7 @@ int kube_pod_decode(const json_t *object, struct kube_pod *out, struct err *err)
     pod.address = mem_strdup(kube_text(status, "podIP"));
     pod.finished = phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
     decode_volumes(spec, &pod.volumes);
+    kube_fit_decode(spec, &pod.fit);
     if (decode_requests(spec, status, &pod, err)) {
         kube_pod_wipe(&pod);
         return -1;
@@ -164,4 +165,5 @@ void kube_pod_wipe(struct kube_pod *pod)
     kube_meta_wipe(&pod->meta);
     free(pod->node);
     free(pod->address);
+    kube_fit_wipe(&pod->fit);
 }

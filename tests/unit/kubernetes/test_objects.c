@@ -415,6 +415,89 @@ static void test_service_when_it_has_replicas_then_no_host_may_hold_more_than_ha
     assert_non_null(model_rule_problem(f->model, held, 0, 0));
 }
 
+/* n1 plain, n2 of pool fast, n3 tainted. */
+static void three_nodes(struct fixture *f)
+{
+    node(f, "n1", "", "", ALLOCATABLE "," READY);
+    node(f, "n2", ",'labels':{'pool':'fast','cores':'8'}", "", ALLOCATABLE "," READY);
+    node(f, "n3", "", "'taints':[{'key':'only','value':'cart','effect':'NoSchedule'}]",
+         ALLOCATABLE "," READY);
+    workload(f, "Deployment", "cart", "d1", "", "");
+    workload(f, "ReplicaSet", "cart-7d9f", "r1", OWNER("Deployment", "cart", "d1"), "");
+}
+
+static void test_pod_when_it_chooses_nodes_then_its_service_is_allowed_on_those_only(void **state)
+{
+#define TERMS(expressions)                                                                       \
+    ",'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"            \
+    "'nodeSelectorTerms':[" expressions "]}}}"
+#define MATCH(key, op, values)                                                                   \
+    "{'matchExpressions':[{'key':'" key "','operator':'" op "','values':[" values "]}]}"
+    static const struct {
+        const char *spec, *hosts; /* of the rule; "" none */
+        bool n3_schedulable;
+        bool pinned;
+    } rows[] = {
+        {"", "", false, false},
+        {",'nodeSelector':{'pool':'fast'}", "n2", false, false},
+        {",'nodeSelector':{'pool':'slow'}", "", false, true},
+        {TERMS(MATCH("pool", "In", "'slow','fast'")), "n2", false, false},
+        {TERMS(MATCH("pool", "NotIn", "'fast'")), "n1", false, false},
+        {TERMS(MATCH("pool", "Exists", "")), "n2", false, false},
+        {TERMS(MATCH("pool", "DoesNotExist", "")), "n1", false, false},
+        {TERMS(MATCH("cores", "Gt", "'4'")), "n2", false, false},
+        {TERMS(MATCH("cores", "Lt", "'8'")), "", false, true},
+        {TERMS(MATCH("pool", "In", "'slow'") "," MATCH("pool", "In", "'fast'")), "n2", false, false},
+        {TERMS("{'matchFields':[{'key':'metadata.name','operator':'In','values':['n1']}]}"), "n1",
+         false, false},
+        {TERMS("{}"), "", false, true},
+        {",'nodeSelector':{'pool':'fast'}" TERMS(MATCH("cores", "Exists", "")), "n2", false, false},
+        {",'tolerations':[{'key':'only','value':'cart'}]", "", true, false},
+        {",'tolerations':[{'key':'only','operator':'Exists','effect':'NoSchedule'}]", "", true, false},
+        {",'tolerations':[{'operator':'Exists'}]", "", true, false},
+        {",'tolerations':[{'key':'only','value':'other'}]", "", false, false},
+        {",'tolerations':[{'key':'only','value':'cart','effect':'NoExecute'}]", "", false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        void *fresh = NULL;
+        setup(&fresh);
+        struct fixture *f = fresh;
+        three_nodes(f);
+        pod(f, "cart-7d9f-a", OWNER("ReplicaSet", "cart-7d9f", "r1"), "", rows[i].spec, "");
+        build(f, NULL);
+        assert_int_equal(f->model->hosts[2].schedulable, rows[i].n3_schedulable);
+        assert_int_equal(f->model->n_rules, rows[i].hosts[0] ? 1 : 0);
+        assert_int_equal(instance(f, "shop/cart-7d9f-a")->pinned_why != NULL, rows[i].pinned);
+        if (f->model->n_rules) {
+            assert_int_equal(f->model->rules[0].kind, RULE_ALLOWED);
+            assert_int_equal(f->model->rules[0].n_hosts, 1);
+            assert_string_equal(f->model->hosts[f->model->rules[0].hosts[0]].name, rows[i].hosts);
+        }
+        teardown(&fresh);
+    }
+}
+
+static void test_taint_when_one_service_tolerates_it_then_the_others_are_kept_away_by_rule(
+    void **state)
+{
+    struct fixture *f = *state;
+    three_nodes(f);
+    workload(f, "Deployment", "front", "d2", "", "");
+    workload(f, "ReplicaSet", "front-5", "r2", OWNER("Deployment", "front", "d2"), "");
+    pod(f, "cart-7d9f-a", OWNER("ReplicaSet", "cart-7d9f", "r1"), "",
+        ",'tolerations':[{'operator':'Exists'}]", "");
+    pod(f, "front-5-a", OWNER("ReplicaSet", "front-5", "r2"), "", "", "");
+    build(f, NULL);
+    assert_true(f->model->hosts[2].schedulable);
+    assert_int_equal(f->model->n_rules, 1);
+    int cart = model_service(f->model, "shop/cart"), front = model_service(f->model, "shop/front");
+    AUTO_FREE int *none = mem_array(f->model->n_hosts * f->model->n_services, sizeof *none);
+    assert_null(model_rule_problem(f->model, none, cart, 2));
+    assert_non_null(model_rule_problem(f->model, none, front, 2));
+    assert_null(model_rule_problem(f->model, none, front, 1));
+}
+
 static void test_deployment_when_it_rolls_then_service_says_so(void **state)
 {
     struct fixture *f = *state;
@@ -510,6 +593,8 @@ int main(void)
         TEST(test_names_when_two_kinds_share_one_then_kind_is_in_it),
         TEST(test_names_when_a_pod_bears_a_services_name_then_kind_is_in_the_services),
         TEST(test_service_when_it_has_replicas_then_no_host_may_hold_more_than_half),
+        TEST(test_pod_when_it_chooses_nodes_then_its_service_is_allowed_on_those_only),
+        TEST(test_taint_when_one_service_tolerates_it_then_the_others_are_kept_away_by_rule),
         TEST(test_deployment_when_it_rolls_then_service_says_so),
         TEST(test_lists_when_items_carry_no_kind_then_the_lists),
         TEST(test_addresses_when_traced_then_lead_to_pod_and_host),
