@@ -34,7 +34,8 @@ static void on_stop_late(void *ctx)
 static void on_stop_signal(void *ctx, int signo)
 {
     struct manager *m = ctx;
-    log_info("%s: finishing the current move", strsignal(signo));
+    log_info("%s: leaving%s", strsignal(signo),
+             engine_quiet(&m->engine) ? "" : " when the current move is finished");
     if (m->engine.stopping) { /* asked twice: now */
         manager_leave(m, 0);
         return;

@@ -107,6 +107,15 @@ static void step(struct engine *engine, struct engine_cycle *c, enum cycle_state
         rearm(engine, c->app);
 }
 
+/* Finish the move in flight, discard the rest. */
+static void stop_executing(struct engine_cycle *c, enum engine_stop why, const char *reason)
+{
+    if (why <= c->stop)
+        return;
+    c->stop = why;
+    set_reason(c, reason);
+}
+
 /* --- apps and timers --- */
 
 static void clamp_interval(struct engine_app *a, int64_t interval_ms)
@@ -183,6 +192,8 @@ static void on_restore(struct engine *engine, const struct engine_event *ev)
         step(engine, c, CYCLE_SUPERSEDED, gone);
     else if (engine->apps[app].gone)
         step(engine, c, c->state == CYCLE_SETTLING ? CYCLE_DONE : CYCLE_FAILED, gone);
+    else if (engine->apps[app].paused && c->state == CYCLE_EXECUTING)
+        stop_executing(c, STOP_PAUSE, "paused while executing");
 }
 
 /* --- commands --- */
@@ -259,15 +270,6 @@ static void on_undo(struct engine *engine, const struct engine_event *ev)
     }
     c->failures = 0;
     step(engine, c, CYCLE_UNDOING, ev->reason ? ev->reason : "undone by hand");
-}
-
-/* Finish the move in flight, discard the rest. */
-static void stop_executing(struct engine_cycle *c, enum engine_stop why, const char *reason)
-{
-    if (why <= c->stop)
-        return;
-    c->stop = why;
-    set_reason(c, reason);
 }
 
 static void on_pause(struct engine *engine, const struct engine_event *ev)
@@ -379,6 +381,7 @@ static void on_sent(struct engine *engine, const struct engine_event *ev)
         return;
     struct engine_stage *stage = &engine->stages[party];
     c->sent = true;
+    c->clearing = c->stop != STOP_NO;
     c->attempt = ev->attempt;
     stage->cycle = ev->cycle;
     stage->attempt = ev->attempt;
@@ -427,15 +430,19 @@ static void after_plan(struct engine *engine, struct engine_cycle *c,
     }
 }
 
-/* Wound up on request: by `remap` leaving (goes on at the next start) or for a reason of the cycle.
- * Without either, somebody else stopped the executor. */
+/* The answer is not the end of it: `remap` is leaving (goes on at the next start), a move is left
+ * open, or somebody else stopped the executor. */
 static bool wound_up(struct engine *engine, struct engine_cycle *c, const struct engine_event *ev)
 {
-    if (ev->verdict != VERDICT_STOPPED || c->stop)
-        return false;
-    c->sent = false;
-    if (!engine->stopping)
+    bool stopped = ev->verdict == VERDICT_STOPPED;
+    if (stopped && engine->stopping)
+        c->sent = false;
+    else if (ev->flag)
+        charge(engine, c, "moves are left open", true);
+    else if (stopped && !c->stop)
         charge(engine, c, "the executor was stopped from outside", true);
+    else
+        return false;
     return true;
 }
 

@@ -78,6 +78,7 @@ struct engine_cycle {
     int64_t retry_ms;     /* not before */
     int64_t settle_until_ms;
     enum engine_stop stop;
+    bool clearing;        /* the request that is out knows of the stop: only what was intended */
 };
 
 struct engine_stage {
@@ -123,7 +124,8 @@ enum engine_event_type {
     EV_KILLED,       /* stage: signal sent, its death will follow */
     EV_STOP_SENT,    /* stage */
     EV_PROGRESS,     /* stage, cycle, attempt, value = work counter */
-    EV_RESULT,       /* stage, cycle, attempt, verdict, reason, value = moves applied */
+    EV_RESULT,       /* stage, cycle, attempt, verdict, reason, value = moves applied,
+                        flag = moves intended without an outcome */
     EV_FAILURE,      /* stage, cycle, attempt, reason, flag = worth asking again */
     EV_SAVED,        /* cycle */
     EV_APP_SAVED,    /* app */

@@ -68,7 +68,7 @@ static bool next_stop(const struct engine *engine, struct engine_action *out)
     const struct engine_cycle *c = engine_cycle(engine, stage->cycle);
     if (!stage->up || !stage->cycle || stage->stop_sent)
         return false;
-    if (!engine->stopping && !(c && c->stop && c->sent))
+    if (!engine->stopping && !(c && c->stop && c->sent && !c->clearing))
         return false;
     out->type = ACTION_STOP;
     out->stage = PARTY_EXECUTOR;

@@ -95,7 +95,9 @@ int moves_count(struct manager *m, int64_t cycle, struct move_count *out, struct
     for (size_t i = 0; i < n; i++) {
         const char *s = rows[i].state;
         bool failed = strcmp(s, "failed") == 0;
-        if (rows[i].undo_of >= 0)
+        if (strcmp(s, "intended") == 0)
+            out->open++;
+        else if (rows[i].undo_of >= 0)
             out->undo_failed += failed;
         else if (strcmp(s, "applied") == 0 || strcmp(s, "partial") == 0)
             out->applied += !rows[i].detour;
@@ -103,8 +105,6 @@ int moves_count(struct manager *m, int64_t cycle, struct move_count *out, struct
             out->failed++;
         else if (strcmp(s, "planned") == 0)
             out->planned++;
-        else if (strcmp(s, "intended") == 0)
-            out->open++;
         else if (strcmp(s, "undone") == 0)
             out->undone++;
         else

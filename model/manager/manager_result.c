@@ -511,6 +511,7 @@ static int rows_outcomes(struct manager *m, struct engine_event *ev, void *ctx, 
                   : failed                                                   ? VERDICT_BAD
                                                                              : VERDICT_OK;
     ev->value = count.applied;
+    ev->flag = count.open > 0;
     if (x->stopped)
         snprintf(x->reason, sizeof x->reason, "%s", x->stopped);
     else if (x->undo && failed)

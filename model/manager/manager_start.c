@@ -109,6 +109,18 @@ int manager_apps_set(struct manager *m, const struct config *config, struct err 
 
 /* --- recovery --- */
 
+/* A deployment that came while the cycle was executing: what it stopped stays stopped. */
+static bool deployed_since(struct manager *m, const struct cycle_row *row)
+{
+    static const char sql[] = "SELECT 1 FROM v_events WHERE kind = 'deploy' "
+                              "AND (app = ?1 OR app IS NULL) AND at_ms >= CAST(?2 AS INTEGER)";
+    AUTO_FREE char *since = mem_printf("%lld", (long long)row->started_ms);
+    const char *const args[] = {row->app, since, NULL};
+    struct err err = ERR_INIT;
+    AUTO(store_rows) struct store_rows *rows = NULL;
+    return store_select(m->store, sql, args, &rows, &err) == 0 && store_rows_next(rows, &err) == 1;
+}
+
 static void restore_cycle(struct manager *m, const struct cycle_row *row)
 {
     int state = cycle_state_from_name(row->state);
@@ -130,6 +142,11 @@ static void restore_cycle(struct manager *m, const struct cycle_row *row)
                               .reason = row->reason};
     log_info("cycle=%lld app=%s found in state %s", (long long)row->id, row->app, row->state);
     engine_update(&m->engine, &ev);
+    if (state == CYCLE_EXECUTING && deployed_since(m, row)) {
+        ev = (struct engine_event){.type = EV_DEPLOY, .now_ms = clock_mono_ms(), .app = row->app,
+                                   .interval_ms = -1, .reason = "a deployment"};
+        engine_update(&m->engine, &ev);
+    }
 }
 
 int manager_restore(struct manager *m, struct err *err)
@@ -197,6 +214,7 @@ void manager_reload(struct manager *m)
             engine_update(&m->engine, &ev);
         }
     config_free(old_reread);
+    log_init("remap", m->config->log_level, m->config->log_format);
     log_info("configuration read again: %s", m->config->path);
     manager_note(m, NULL, "config", 0, "read again");
     manager_work(m);

@@ -464,6 +464,39 @@ static void test_restore_when_remap_was_killed_then_table_of_the_design_holds(vo
     }
 }
 
+static void test_execute_when_a_move_is_left_open_then_asked_again(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_rig(&rig);
+    int64_t id = to_executing(&rig);
+    const struct engine_cycle *c = engine_cycle(&rig.engine, id);
+    event(&rig, (struct engine_event){.type = EV_RESULT, .stage = PARTY_EXECUTOR, .cycle = id,
+                                      .attempt = c->attempt, .flag = true, .value = 1});
+    act(&rig);
+    assert_state(&rig, id, CYCLE_EXECUTING);
+    at(&rig, ENGINE_RETRY_MS);
+    assert_int_equal(rig.sends[MSG_EXECUTE], 2);
+    engine_wipe(&rig.engine);
+}
+
+static void test_restore_when_paused_while_executing_then_only_clears_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_rig(&rig);
+    event(&rig, (struct engine_event){.type = EV_PAUSE, .app = "shop"});
+    event(&rig, (struct engine_event){.type = EV_RESTORE, .app = "shop", .cycle = 9,
+                                      .state = CYCLE_EXECUTING, .attempt = 3});
+    act(&rig);
+    assert_int_equal(engine_cycle(&rig.engine, 9)->stop, STOP_PAUSE);
+    assert_int_equal(rig.sends[MSG_EXECUTE], 1);
+    assert_int_equal(rig.stops, 0); /* the request knows */
+    answer(&rig, 9, VERDICT_OK, 0, NULL);
+    assert_ended(&rig, 9);
+    engine_wipe(&rig.engine);
+}
+
 static void test_store_when_full_while_planning_then_cycle_fails_once_it_works(void **state)
 {
     (void)state;
@@ -568,6 +601,8 @@ int main(void)
         cmocka_unit_test(test_two_apps_when_both_due_then_one_cycle_at_a_time_in_order),
         cmocka_unit_test(test_settling_when_another_app_is_due_then_it_runs_meanwhile),
         cmocka_unit_test(test_restore_when_remap_was_killed_then_table_of_the_design_holds),
+        cmocka_unit_test(test_execute_when_a_move_is_left_open_then_asked_again),
+        cmocka_unit_test(test_restore_when_paused_while_executing_then_only_clears_up),
         cmocka_unit_test(test_store_when_full_while_planning_then_cycle_fails_once_it_works),
         cmocka_unit_test(test_store_when_full_while_executing_then_cleared_up_then_failed),
         cmocka_unit_test(test_pause_when_executing_then_stops_and_verifies_what_moved),
