@@ -1,6 +1,7 @@
 /* registry.c - every adapter this program was built with: four arrays of const structs. An adapter
  * is one folder and one line here (design.md 6). */
 #include "adapters/adapter.h"
+#include "adapters/prometheus/prometheus.h"
 #include "adapters/simulated/simulated.h"
 
 #include <string.h>
@@ -12,11 +13,13 @@ const struct cluster_adapter *const cluster_adapters[] = {
 
 const struct metrics_adapter *const metrics_adapters[] = {
     &simulated_metrics,
+    &prometheus_metrics,
     NULL,
 };
 
 const struct message_adapter *const message_adapters[] = {
     &simulated_messages,
+    &prometheus_messages,
     NULL,
 };
 

@@ -21,7 +21,7 @@ struct http {
     CURL *curl;
     char *base;  /* without a slash at the end */
     char *shown; /* the same without user and password */
-    char *unix_socket, *token_file, *user, *password, *ca_file;
+    char *unix_socket, *token_file, *user, *password, *password_file, *ca_file, *cert_file, *key_file;
     struct curl_slist *headers;
     int64_t connect_timeout_ms, total_timeout_ms, backoff_ms, backoff_max_ms;
     size_t max_bytes;
@@ -145,7 +145,10 @@ struct http *http_new(const struct http_options *o, struct err *err)
     http->token_file = mem_strdup(o->token_file);
     http->user = mem_strdup(o->user);
     http->password = mem_strdup(o->password);
+    http->password_file = mem_strdup(o->password_file);
     http->ca_file = mem_strdup(o->ca_file);
+    http->cert_file = mem_strdup(o->cert_file);
+    http->key_file = mem_strdup(o->key_file);
     for (size_t i = 0; o->headers && o->headers[i]; i++)
         http->headers = curl_slist_append(http->headers, o->headers[i]);
     http->connect_timeout_ms = or_default(o->connect_timeout_ms, 2000);
@@ -179,7 +182,10 @@ void http_free(struct http *http)
     if (http->password)
         explicit_bzero(http->password, strlen(http->password));
     free(http->password);
+    free(http->password_file);
     free(http->ca_file);
+    free(http->cert_file);
+    free(http->key_file);
     free(http);
 }
 
@@ -240,6 +246,24 @@ static int token_header(const struct http *http, struct curl_slist **list, struc
     return result;
 }
 
+/* A password is everything up to the end of the first line. */
+static int password_read(struct http *http, struct err *err)
+{
+    if (!http->password_file)
+        return 0;
+    AUTO_BUF struct buf text = BUF_INIT;
+    if (file_read(http->password_file, TOKEN_MAX_BYTES, &text, err))
+        return err_prefix(err, "password file");
+    if (http->password)
+        explicit_bzero(http->password, strlen(http->password));
+    free(http->password);
+    http->password = mem_strndup(text.data ? text.data : "",
+                                 text.data ? strcspn(text.data, "\r\n") : 0);
+    if (text.data)
+        explicit_bzero(text.data, text.size);
+    return 0;
+}
+
 static void set_common(struct http *http, const char *url, struct transfer *t)
 {
     CURL *c = http->curl;
@@ -260,6 +284,10 @@ static void set_common(struct http *http, const char *url, struct transfer *t)
         curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, http->unix_socket);
     if (http->ca_file)
         curl_easy_setopt(c, CURLOPT_CAINFO, http->ca_file);
+    if (http->cert_file)
+        curl_easy_setopt(c, CURLOPT_SSLCERT, http->cert_file);
+    if (http->key_file)
+        curl_easy_setopt(c, CURLOPT_SSLKEY, http->key_file);
     if (http->user) {
         curl_easy_setopt(c, CURLOPT_USERNAME, http->user);
         curl_easy_setopt(c, CURLOPT_PASSWORD, http->password ? http->password : "");
@@ -272,6 +300,7 @@ struct request {
     size_t size;
     sink_fn sink;
     void *sink_ctx;
+    bool asks; /* changes nothing: may be repeated */
 };
 
 static int transport_error(const struct transfer *t, CURLcode code, struct err *err)
@@ -326,7 +355,7 @@ static int attempt(struct http *http, const struct request *req, struct http_ans
     struct curl_slist *headers = NULL;
     for (struct curl_slist *h = http->headers; h; h = h->next)
         headers = curl_slist_append(headers, h->data);
-    if (token_header(http, &headers, err)) {
+    if (token_header(http, &headers, err) || password_read(http, err)) {
         curl_slist_free_all(headers);
         return -1;
     }
@@ -337,7 +366,7 @@ static int attempt(struct http *http, const struct request *req, struct http_ans
         headers = curl_slist_append(headers, type);
         headers = curl_slist_append(headers, "Expect:");
         /* On a reused connection that breaks libcurl itself would send the request again. */
-        curl_easy_setopt(http->curl, CURLOPT_FRESH_CONNECT, 1L);
+        curl_easy_setopt(http->curl, CURLOPT_FRESH_CONNECT, req->asks ? 0L : 1L);
         curl_easy_setopt(http->curl, CURLOPT_CUSTOMREQUEST, req->method);
         curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, req->body ? req->body : "");
         curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->size);
@@ -358,7 +387,7 @@ static int request(struct http *http, const struct request *req, struct http_ans
 {
     assert(req->path[0] == '/');
     bool sink_used = false;
-    int attempts = !strcmp(req->method, "GET") ? http->attempts : 1;
+    int attempts = req->asks ? http->attempts : 1;
     for (out->attempts = 1;; out->attempts++) {
         if (!attempt(http, req, out, &sink_used, err))
             return 0;
@@ -379,14 +408,29 @@ static int request(struct http *http, const struct request *req, struct http_ans
 
 int http_get(struct http *http, const char *path, struct http_answer *out, struct err *err)
 {
-    struct request req = {.method = "GET", .path = path};
+    struct request req = {.method = "GET", .path = path, .asks = true};
     return request(http, &req, out, err);
 }
 
 int http_stream(struct http *http, const char *path, sink_fn sink, void *ctx,
                 struct http_answer *out, struct err *err)
 {
-    struct request req = {.method = "GET", .path = path, .sink = sink, .sink_ctx = ctx};
+    struct request req = {
+        .method = "GET", .path = path, .sink = sink, .sink_ctx = ctx, .asks = true};
+    return request(http, &req, out, err);
+}
+
+int http_query(struct http *http, const char *path, const char *content_type, const void *body,
+               size_t size, sink_fn sink, void *ctx, struct http_answer *out, struct err *err)
+{
+    struct request req = {.method = "POST",
+                          .path = path,
+                          .content_type = content_type,
+                          .body = body,
+                          .size = size,
+                          .sink = sink,
+                          .sink_ctx = ctx,
+                          .asks = true};
     return request(http, &req, out, err);
 }
 

@@ -2,7 +2,7 @@
  *
  * One `struct http` is one server: a base URL, maybe a Unix socket, and a connection that is kept
  * open. No redirect is followed (it would carry credentials elsewhere). Answers above max_bytes are
- * refused. GETs are repeated on connect errors, time-outs, 429 and 5xx with capped exponential
+ * refused. GETs and queries are repeated on connect errors, time-outs, 429 and 5xx with capped exponential
  * backoff and jitter, and obey Retry-After; writes are sent once, because after a time-out nobody
  * knows what happened: read the object again instead.
  *
@@ -30,7 +30,9 @@ struct http_options {        /* all borrowed during http_new() only; 0 and NULL 
     const char *const *headers;  /* "Name: value", ended by NULL */
     const char *token_file;      /* bearer token, read again at each request */
     const char *user, *password; /* basic authentication */
+    const char *password_file;   /* instead of password; read again at each request */
     const char *ca_file;         /* trust only this */
+    const char *cert_file, *key_file; /* own certificate (PEM), read at each connection */
     int64_t connect_timeout_ms;  /* 2 s */
     int64_t total_timeout_ms;    /* one attempt, answer included; 10 s */
     size_t max_bytes;            /* of an answer, decoded; 64 MiB */
@@ -70,6 +72,12 @@ int http_stream(struct http *http, const char *path,
 /* One request that may change something, sent once. `body` may be NULL. */
 int http_send(struct http *http, const char *method, const char *path, const char *content_type,
               const void *body, size_t size, struct http_answer *out, struct err *err);
+
+/* A POST that only asks, such as a long query: repeated like a GET, its body to `sink` (may be NULL:
+ * to out->body) as by http_stream(). */
+int http_query(struct http *http, const char *path, const char *content_type, const void *body,
+               size_t size, int (*sink)(void *ctx, const char *data, size_t size, struct err *err),
+               void *ctx, struct http_answer *out, struct err *err);
 
 /* Appends `text` percent-encoded, for one part of a path or one value of a query. */
 void http_escape(struct buf *out, const char *text);

@@ -98,10 +98,9 @@ struct span_node *span_table_nodes(const struct span_table *table, size_t *n)
     return table->nodes;
 }
 
-int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64_t bytes,
-                       int64_t duration_us, struct err *err)
+int span_table_sums(struct span_table *table, const struct span_edge *sums, struct err *err)
 {
-    uint64_t key = (uint64_t)(uint32_t)src << 32 | (uint32_t)dst;
+    uint64_t key = (uint64_t)(uint32_t)sums->src << 32 | (uint32_t)sums->dst;
     uint32_t at = idmap_get(&table->edge_index, 0, key);
     if (at == IDMAP_NONE) {
         if (table->n_edges >= MODEL_MAX_ROWS)
@@ -109,24 +108,35 @@ int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64
                            MODEL_MAX_ROWS);
         at = (uint32_t)table->n_edges;
         struct span_edge *added = ARRAY_PUSH(table->edges, table->n_edges);
-        *added = (struct span_edge){.src = src, .dst = dst, .bytes = -1};
+        *added = (struct span_edge){.src = sums->src, .dst = sums->dst, .bytes = -1};
         idmap_add(&table->edge_index, 0, key, at);
     }
     struct span_edge *edge = &table->edges[at];
-    edge->count++;
-    table->counts.messages++;
-    if (bytes >= 0) {
-        edge->bytes = bytes + (edge->bytes < 0 ? 0 : edge->bytes);
-        table->counts.sized++;
-        if (edge->bytes > MODEL_MAX_NUMBER)
-            return err_set(err, ERR_INPUT, "sizes of messages from %s add up to more than 10^15",
-                           span_table_text(table, table->nodes[src].service));
+    edge->count += sums->count;
+    edge->n_timed += sums->n_timed;
+    edge->total_us += sums->total_us;
+    table->counts.messages += sums->count;
+    if (sums->bytes >= 0) {
+        edge->bytes = sums->bytes + (edge->bytes < 0 ? 0 : edge->bytes);
+        table->counts.sized += sums->count;
     }
-    if (duration_us >= 0) {
-        edge->n_timed++;
-        edge->total_us += (double)duration_us;
-    }
+    if (edge->bytes > MODEL_MAX_NUMBER || edge->count > MODEL_MAX_NUMBER)
+        return err_set(err, ERR_INPUT, "messages from %s add up to more than 10^15%s",
+                       span_table_text(table, table->nodes[sums->src].service),
+                       edge->bytes > MODEL_MAX_NUMBER ? " bytes" : "");
     return 0;
+}
+
+int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64_t bytes,
+                       int64_t duration_us, struct err *err)
+{
+    const struct span_edge one = {.src = src,
+                                  .dst = dst,
+                                  .count = 1,
+                                  .bytes = bytes,
+                                  .n_timed = duration_us >= 0,
+                                  .total_us = duration_us >= 0 ? (double)duration_us : 0};
+    return span_table_sums(table, &one, err);
 }
 
 const struct span_edge *span_table_edges(const struct span_table *table, size_t *n)

@@ -60,6 +60,8 @@ struct span_node *span_table_nodes(const struct span_table *table, size_t *n);
 /* Counts one message; bytes and duration_us -1: unknown. ERR_TOO_LARGE beyond 10^7 edges. */
 int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64_t bytes,
                        int64_t duration_us, struct err *err);
+/* Adds what a tool reports as sums; bytes -1: unknown. ERR_TOO_LARGE, ERR_INPUT as above. */
+int span_table_sums(struct span_table *table, const struct span_edge *sums, struct err *err);
 const struct span_edge *span_table_edges(const struct span_table *table, size_t *n);
 struct span_counts *span_table_counts(struct span_table *table);
 
