@@ -5,14 +5,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "executor/ask.h"
 #include "executor/resume.h"
 #include "executor/validate.h"
 #include "model/base/clock.h"
 
 #define INSPECT_TRIES 3 /* before the request fails; the engine repeats it three times as well */
-/* An orchestrator that knows marks is asked again this often within the time to get ready: one that
- * forgot gets a second chance, the others lose nothing. */
-#define ASK_SHARES 4
 
 int drive_open(struct drive *d, struct stage *stage, struct request *request, struct err *err)
 {
@@ -131,116 +129,6 @@ void drive_discard(struct drive *d, const struct step *step, const char *reason)
     step_tell(d, step, OUTCOME_DISCARDED, -1, NULL, "%s", reason);
 }
 
-/* --- asking and waiting --- */
-
-static struct placement placement_of(const struct drive *d, const struct step *step,
-                                     struct placement_count *counts)
-{
-    for (size_t i = 0; i < step->n_targets; i++) {
-        counts[i] = (struct placement_count){step->targets[i].host, step->targets[i].count};
-    }
-    return (struct placement){.cycle = d->request->cycle,
-                              .seq = step->seq,
-                              .service = step->service,
-                              .instance = step->instance,
-                              .source = step->source,
-                              .target = step->target,
-                              .targets = counts,
-                              .n_targets = step->n_targets};
-}
-
-/* Sends the intent and keeps it. -1: stopped, or *err of another kind. */
-static int intent_commit(struct drive *d, const struct intent *intent, struct err *err)
-{
-    AUTO_BUF struct buf body = BUF_INIT;
-    intent_encode(intent, &body);
-    return stage_intent(d->stage, intent->seq, body.data, body.size, err);
-}
-
-/* What the undo needs is known only now: the intent is committed once more with it. */
-static int intent_save(struct drive *d, int64_t seq, char *saved, struct err *err)
-{
-    for (size_t i = 0; saved && i < d->request->n_base; i++) {
-        struct intent *intent = d->request->base[i];
-        if (intent->seq == seq) {
-            free(intent->saved);
-            intent->saved = saved;
-            return intent_commit(d, intent, err);
-        }
-    }
-    free(saved);
-    return 0;
-}
-
-/* May the call have had an effect although it failed? */
-static bool unsure(const struct err *err)
-{
-    return err->kind == ERR_UNREACHABLE || err->kind == ERR_TIMEOUT || err->kind == ERR_IO;
-}
-
-/* Somebody was faster: nothing was changed, the move is invalid and the plan goes on. */
-static bool overtaken(const struct err *err)
-{
-    return err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND;
-}
-
-static int place_once(struct drive *d, const struct step *step, struct err *err)
-{
-    char *saved = NULL;
-    AUTO_FREE struct placement_count *counts = mem_array(step->n_targets + 1, sizeof *counts);
-    struct placement placement = placement_of(d, step, counts);
-    if (d->orchestrator->place(d->orchestrator_ctx, &placement, &saved, err) < 0) {
-        free(saved);
-        return -1;
-    }
-    struct err unsaved = ERR_INIT; /* `stop`: the move is finished all the same, saved or not */
-    (void)intent_save(d, step->seq, saved, &unsaved);
-    return 0;
-}
-
-static int report_once(struct drive *d, const struct step *step, struct settle_report *out,
-                       struct err *err)
-{
-    AUTO_FREE struct placement_count *counts = mem_array(step->n_targets + 1, sizeof *counts);
-    struct placement placement = placement_of(d, step, counts);
-    *out = (struct settle_report){.state = SETTLE_WAITING};
-    return d->orchestrator->settled(d->orchestrator_ctx, &placement, out, err);
-}
-
-static void drive_beat(struct drive *d)
-{
-    struct err stopped = ERR_INIT;
-    (void)stage_progress(d->stage, d->work, NULL, &stopped);
-    stage_wait_through(d->stage, d->request->poll_ms);
-}
-
-/* Looks until the orchestrator says something final or the time is over (SETTLE_WAITING or
- * SETTLE_PARTIAL then). *err: why the last look failed, if it did. */
-static struct settle_report settle(struct drive *d, const struct step *step, struct err *err)
-{
-    int64_t start = clock_mono_ms(), timeout = d->request->ready_timeout_ms;
-    int64_t ask_ms = start + timeout / ASK_SHARES;
-    struct settle_report report;
-    for (;;) {
-        struct err why = ERR_INIT;
-        if (report_once(d, step, &report, &why) < 0) {
-            report = (struct settle_report){.state = SETTLE_WAITING};
-        }
-        *err = why;
-        bool waiting = report.state == SETTLE_WAITING || report.state == SETTLE_PARTIAL;
-        int64_t now = clock_mono_ms();
-        if (!waiting || now - start >= timeout) {
-            return report;
-        }
-        if (d->orchestrator->marks && report.state == SETTLE_WAITING && now >= ask_ms) {
-            struct err ignored = ERR_INIT; /* the next look tells more */
-            (void)place_once(d, step, &ignored);
-            ask_ms = now + timeout / ASK_SHARES;
-        }
-        drive_beat(d);
-    }
-}
-
 /* --- the end of a step --- */
 
 static enum driven step_fail(struct drive *d, const struct step *step, int64_t intended_ms,
@@ -273,7 +161,7 @@ static enum driven step_finish(struct drive *d, const struct step *step, int64_t
 {
     struct err look = ERR_INIT;
     char why[800];
-    struct settle_report r = settle(d, step, &look);
+    struct settle_report r = ask_settle(d, step, &look);
     switch (r.state) {
     case SETTLE_APPLIED:
         step_tell(d, step, OUTCOME_APPLIED, intended_ms, r.instance_now, NULL);
@@ -313,7 +201,7 @@ static int examine(struct drive *d, const struct step *step, const struct intent
     if (drive_inspect(d, view, err) < 0) {
         return -1;
     }
-    if (d->orchestrator->marks && report_once(d, step, &report, err) < 0) {
+    if (d->orchestrator->marks && ask_report(d, step, &report, err) < 0) {
         view_wipe(view);
         return -1;
     }
@@ -342,17 +230,17 @@ static enum driven step_ask(struct drive *d, const struct step *step, const stru
     int64_t until = clock_mono_ms() + d->request->ready_timeout_ms;
     for (bool ask = true;;) {
         struct err why = ERR_INIT;
-        if (ask && place_once(d, step, &why) == 0) {
+        if (ask && ask_place(d, step, &why) == 0) {
             return step_finish(d, step, intended_ms, err);
         }
-        if (ask && overtaken(&why)) {
+        if (ask && ask_overtaken(&why)) {
             step_tell(d, step, OUTCOME_DISCARDED, intended_ms, NULL, "%s", why.text);
             return DRIVEN_ON;
         }
-        if ((ask && !unsure(&why)) || clock_mono_ms() >= until) {
+        if ((ask && !ask_unsure(&why)) || clock_mono_ms() >= until) {
             return step_fail(d, step, intended_ms, why.text, err);
         }
-        drive_beat(d);
+        ask_wait(d);
         struct view view;
         enum resume resume;
         bool arrived;
@@ -368,34 +256,14 @@ static enum driven step_ask(struct drive *d, const struct step *step, const stru
     }
 }
 
-/* A new intent of a step, kept in the base. */
-static struct intent *intent_new(struct drive *d, const struct step *step)
-{
-    struct intent *intent = mem_alloc(sizeof *intent);
-    *ARRAY_PUSH(d->request->base, d->request->n_base) = intent;
-    *intent = (struct intent){.seq = step->seq,
-                              .service = mem_strdup(step->service),
-                              .instance = mem_strdup(step->instance),
-                              .source = mem_strdup(step->source),
-                              .target = mem_strdup(step->target),
-                              .undo_of = -1,
-                              .detour = step->detour};
-    return intent;
-}
-
-void drive_assume(struct drive *d, const struct step *step)
-{
-    intent_new(d, step);
-}
-
 enum driven drive_step(struct drive *d, const struct step *step, const struct view *view,
                        struct err *err)
 {
     struct err stopped = ERR_INIT;
     int64_t now = clock_wall_ms();
-    struct intent *intent = intent_new(d, step);
+    struct intent *intent = ask_intent_new(d, step);
     intent_count(intent, view->model, model_service(view->model, step->service));
-    if (intent_commit(d, intent, &stopped) < 0) {
+    if (ask_intent(d, intent, &stopped) < 0) {
         if (!stage_leaving(d->stage)) { /* the intent may be committed; nothing was asked for */
             drive_discard(d, step, "plan stopped: stopped on request");
         }
@@ -414,7 +282,7 @@ void drive_recheck(struct drive *d, const struct outcome *applied)
                               .target = o.target};
     struct settle_report r;
     struct err unknown = ERR_INIT;
-    if (d->orchestrator->marks && report_once(d, &step, &r, &unknown) == 0 &&
+    if (d->orchestrator->marks && ask_report(d, &step, &r, &unknown) == 0 &&
         r.state == SETTLE_DISPLACED) {
         step_tell(d, &step, OUTCOME_DISPLACED, o.intended_ms, r.instance_now, "%s",
                   or_text(r.detail, "taken away again"));
@@ -496,169 +364,4 @@ enum driven drive_resume(struct drive *d, const struct intent *intent,
     enum driven driven = resume_by(d, &step, intent, &view, resume, arrived, again, err);
     view_wipe(&view);
     return driven;
-}
-
-/* --- undo --- */
-
-static int undo_once(struct drive *d, const struct intent *intent, struct err *err)
-{
-    struct placement placement = {.cycle = d->request->cycle,
-                                  .seq = intent->seq,
-                                  .service = intent->service,
-                                  .instance = intent->instance,
-                                  .source = intent->source,
-                                  .target = intent->target};
-    return d->orchestrator->undo(d->orchestrator_ctx, &placement, intent->saved, err);
-}
-
-/* 1: it is back (and where its name is known, *now); 0: not yet. */
-static int undo_look(struct drive *d, const struct intent *intent, char **now, struct err *err)
-{
-    const struct step step = {.seq = intent->seq,
-                              .service = intent->service,
-                              .instance = intent->instance,
-                              .source = intent->source,
-                              .target = intent->target};
-    struct settle_report report;
-    struct view view;
-    if (report_once(d, &step, &report, err) == 0 && d->orchestrator->marks &&
-        report.state == SETTLE_APPLIED) {
-        *now = report.instance_now[0] ? mem_strdup(report.instance_now) : NULL;
-        return 1;
-    }
-    if (drive_inspect(d, &view, err) < 0) {
-        return 0;
-    }
-    int back = resume_is_back(intent, view.model);
-    if (back && intent->instance && model_instance(view.model, intent->instance) >= 0) {
-        *now = mem_strdup(intent->instance);
-    }
-    view_wipe(&view);
-    return back;
-}
-
-/* 0: back. -1: refused, or not back in time. */
-static int undo_wait(struct drive *d, const struct intent *intent, char **now, struct err *err)
-{
-    int64_t until = clock_mono_ms() + d->request->ready_timeout_ms;
-    char limit[CLOCK_TEXT_SIZE];
-    for (bool asked = false;;) {
-        struct err why = ERR_INIT;
-        if (!asked && undo_once(d, intent, &why) < 0 && !unsure(&why)) {
-            *err = why;
-            return -1;
-        }
-        asked |= why.kind == ERR_NONE;
-        if (asked && undo_look(d, intent, now, &why) == 1) {
-            return 0;
-        }
-        if (clock_mono_ms() >= until) {
-            return err_set(err, ERR_TIMEOUT, "not back within %s%s%s",
-                           duration_text(d->request->ready_timeout_ms, limit),
-                           why.kind ? ": " : "", why.kind ? why.text : "");
-        }
-        drive_beat(d);
-    }
-}
-
-/* The replica that the orchestrator would put back has moved on since (a detour, or somebody else):
- * what it has become is moved to where it was, as any other move. */
-static int undo_by_move(struct drive *d, const struct step *back, char **now, struct err *err)
-{
-    int64_t until = clock_mono_ms() + d->request->ready_timeout_ms;
-    while (place_once(d, back, err) < 0) {
-        if (!unsure(err) || clock_mono_ms() >= until) {
-            return -1;
-        }
-        drive_beat(d);
-    }
-    struct err look = ERR_INIT;
-    struct settle_report r = settle(d, back, &look);
-    if (r.state != SETTLE_APPLIED) {
-        return err_set(err, ERR_TIMEOUT, "%s", r.detail[0] ? r.detail : "not back in time");
-    }
-    *now = r.instance_now[0] ? mem_strdup(r.instance_now) : NULL;
-    return 0;
-}
-
-/* The undo of an earlier attempt that has no outcome keeps its seq. */
-static int64_t undo_seq(struct drive *d, int64_t of)
-{
-    for (size_t i = 0; i < d->request->n_base; i++) {
-        const struct intent *intent = d->request->base[i];
-        if (intent->undo_of == of && !outcomes_find(&d->request->done, intent->seq) &&
-            !outcomes_find(&d->told, intent->seq)) {
-            return intent->seq;
-        }
-    }
-    return d->next_seq++;
-}
-
-static const char *renamed(const struct outcomes *outcomes, const char *name)
-{
-    for (size_t i = outcomes->n; i > 0; i--) {
-        const struct outcome *o = &outcomes->list[i - 1];
-        if (o->instance && o->instance_now && strcmp(o->instance, name) == 0 &&
-            strcmp(o->instance_now, name) != 0) {
-            return o->instance_now;
-        }
-    }
-    return NULL;
-}
-
-/* What the moved replica is called now, after all its moves. */
-static const char *moved_name(const struct drive *d, const struct intent *intent)
-{
-    const char *name = intent->instance;
-    for (size_t left = d->told.n + d->request->done.n; name && left > 0; left--) {
-        const char *next = renamed(&d->told, name);
-        next = next ? next : renamed(&d->request->done, name);
-        if (!next) {
-            break;
-        }
-        name = next;
-    }
-    return name;
-}
-
-enum driven drive_undo(struct drive *d, const struct intent *intent, struct err *err)
-{
-    AUTO_FREE char *name = mem_strdup(moved_name(d, intent));
-    const struct step back = {.seq = undo_seq(d, intent->seq),
-                              .service = intent->service,
-                              .instance = name,
-                              .source = intent->target,
-                              .target = intent->source};
-    struct view view;
-    struct err why = ERR_INIT;
-    int64_t now = clock_wall_ms();
-    if (drive_inspect(d, &view, err) < 0) {
-        return DRIVEN_ERROR;
-    }
-    struct intent *undo = intent_new(d, &back);
-    undo->undo_of = intent->seq;
-    intent_count(undo, view.model, model_service(view.model, back.service));
-    view_wipe(&view);
-    if (intent_commit(d, undo, &why) < 0) {
-        return DRIVEN_STOPPED;
-    }
-    char *instance_now = NULL;
-    int done = undo_wait(d, intent, &instance_now, &why);
-    if (done < 0 && overtaken(&why) && name && intent->source && d->orchestrator->marks) {
-        why = (struct err)ERR_INIT;
-        done = undo_by_move(d, &back, &instance_now, &why);
-    }
-    struct outcome o = {.seq = back.seq,
-                        .state = done < 0 ? OUTCOME_FAILED : OUTCOME_APPLIED,
-                        .reason = done < 0 ? mem_strdup(why.text) : NULL,
-                        .service = mem_strdup(intent->service),
-                        .instance = steal(name),
-                        .instance_now = instance_now,
-                        .source = mem_strdup(intent->target),
-                        .target = mem_strdup(intent->source),
-                        .intended_ms = now,
-                        .settled_ms = clock_wall_ms(),
-                        .undo_of = intent->seq};
-    drive_tell(d, o);
-    return done < 0 ? DRIVEN_FAILED : DRIVEN_ON;
 }

@@ -1,0 +1,127 @@
+/* ask.c - see ask.h. Waiting goes on through `stop`: it belongs to a move that is under way. */
+#include "executor/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "model/base/clock.h"
+
+/* An orchestrator that knows marks is asked again this often within the time to get ready: one that
+ * forgot gets a second chance, the others lose nothing. */
+#define ASK_SHARES 4
+
+struct intent *ask_intent_new(struct drive *d, const struct step *step)
+{
+    struct intent *intent = mem_alloc(sizeof *intent);
+    *ARRAY_PUSH(d->request->base, d->request->n_base) = intent;
+    *intent = (struct intent){.seq = step->seq,
+                              .service = mem_strdup(step->service),
+                              .instance = mem_strdup(step->instance),
+                              .source = mem_strdup(step->source),
+                              .target = mem_strdup(step->target),
+                              .undo_of = -1,
+                              .detour = step->detour};
+    return intent;
+}
+
+static struct placement placement_of(const struct drive *d, const struct step *step,
+                                     struct placement_count *counts)
+{
+    for (size_t i = 0; i < step->n_targets; i++) {
+        counts[i] = (struct placement_count){step->targets[i].host, step->targets[i].count};
+    }
+    return (struct placement){.cycle = d->request->cycle,
+                              .seq = step->seq,
+                              .service = step->service,
+                              .instance = step->instance,
+                              .source = step->source,
+                              .target = step->target,
+                              .targets = counts,
+                              .n_targets = step->n_targets};
+}
+
+int ask_intent(struct drive *d, const struct intent *intent, struct err *err)
+{
+    AUTO_BUF struct buf body = BUF_INIT;
+    intent_encode(intent, &body);
+    return stage_intent(d->stage, intent->seq, body.data, body.size, err);
+}
+
+/* What the undo needs is known only now: the intent is committed once more with it. */
+static int intent_save(struct drive *d, int64_t seq, char *saved, struct err *err)
+{
+    for (size_t i = 0; saved && i < d->request->n_base; i++) {
+        struct intent *intent = d->request->base[i];
+        if (intent->seq == seq) {
+            free(intent->saved);
+            intent->saved = saved;
+            return ask_intent(d, intent, err);
+        }
+    }
+    free(saved);
+    return 0;
+}
+
+bool ask_unsure(const struct err *err)
+{
+    return err->kind == ERR_UNREACHABLE || err->kind == ERR_TIMEOUT || err->kind == ERR_IO;
+}
+
+bool ask_overtaken(const struct err *err)
+{
+    return err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND;
+}
+
+int ask_place(struct drive *d, const struct step *step, struct err *err)
+{
+    char *saved = NULL;
+    AUTO_FREE struct placement_count *counts = mem_array(step->n_targets + 1, sizeof *counts);
+    struct placement placement = placement_of(d, step, counts);
+    if (d->orchestrator->place(d->orchestrator_ctx, &placement, &saved, err) < 0) {
+        free(saved);
+        return -1;
+    }
+    struct err unsaved = ERR_INIT; /* `stop`: the move is finished all the same, saved or not */
+    (void)intent_save(d, step->seq, saved, &unsaved);
+    return 0;
+}
+
+int ask_report(struct drive *d, const struct step *step, struct settle_report *out,
+                       struct err *err)
+{
+    AUTO_FREE struct placement_count *counts = mem_array(step->n_targets + 1, sizeof *counts);
+    struct placement placement = placement_of(d, step, counts);
+    *out = (struct settle_report){.state = SETTLE_WAITING};
+    return d->orchestrator->settled(d->orchestrator_ctx, &placement, out, err);
+}
+
+void ask_wait(struct drive *d)
+{
+    struct err stopped = ERR_INIT;
+    (void)stage_progress(d->stage, d->work, NULL, &stopped);
+    stage_wait_through(d->stage, d->request->poll_ms);
+}
+
+struct settle_report ask_settle(struct drive *d, const struct step *step, struct err *err)
+{
+    int64_t start = clock_mono_ms(), timeout = d->request->ready_timeout_ms;
+    int64_t ask_ms = start + timeout / ASK_SHARES;
+    struct settle_report report;
+    for (;;) {
+        struct err why = ERR_INIT;
+        if (ask_report(d, step, &report, &why) < 0) {
+            report = (struct settle_report){.state = SETTLE_WAITING};
+        }
+        *err = why;
+        bool waiting = report.state == SETTLE_WAITING || report.state == SETTLE_PARTIAL;
+        int64_t now = clock_mono_ms();
+        if (!waiting || now - start >= timeout) {
+            return report;
+        }
+        if (d->orchestrator->marks && report.state == SETTLE_WAITING && now >= ask_ms) {
+            struct err ignored = ERR_INIT; /* the next look tells more */
+            (void)ask_place(d, step, &ignored);
+            ask_ms = now + timeout / ASK_SHARES;
+        }
+        ask_wait(d);
+    }
+}

@@ -1,0 +1,29 @@
+/* ask.h - single words with manager and orchestrator: an intent, a request to place, a look at what
+ * came of it. Between drive.c and undo.c, which make sentences of them. */
+#ifndef REMAP_EXECUTOR_ASK_H
+#define REMAP_EXECUTOR_ASK_H
+
+#include "executor/drive.h"
+
+/* A new intent of a step, kept in the request's base (which owns it); counts are the caller's. */
+struct intent *ask_intent_new(struct drive *drive, const struct step *step);
+/* Sends it and waits until it is committed. -1: stopped meanwhile. */
+int ask_intent(struct drive *drive, const struct intent *intent, struct err *err);
+
+/* One call of place(); what undo needs is committed with the intent at once. */
+int ask_place(struct drive *drive, const struct step *step, struct err *err);
+/* One look: where is the object of the step's mark? */
+int ask_report(struct drive *drive, const struct step *step, struct settle_report *out,
+               struct err *err);
+/* Looks until the orchestrator says something final or the time to get ready is over (SETTLE_WAITING
+ * or SETTLE_PARTIAL then). *err: why the last look failed, if it did. */
+struct settle_report ask_settle(struct drive *drive, const struct step *step, struct err *err);
+/* A sign of life to the manager, and the pause between two looks. */
+void ask_wait(struct drive *drive);
+
+/* May a call have had an effect although it failed? */
+bool ask_unsure(const struct err *err);
+/* Somebody was faster: nothing was changed, the move is invalid and the plan goes on. */
+bool ask_overtaken(const struct err *err);
+
+#endif

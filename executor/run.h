@@ -1,0 +1,43 @@
+/* run.h - a plan (or an undo) while it is carried out, shared by execute.c (the whole), moves.c (the
+ * plan's moves) and newborn.c (replicas that came up meanwhile). */
+#ifndef REMAP_EXECUTOR_RUN_H
+#define REMAP_EXECUTOR_RUN_H
+
+#include "executor/drive.h"
+
+struct run {
+    struct drive drive;
+    struct request *request;   /* the drive's */
+    const struct move **queue; /* the plan's moves not yet told, in order */
+    size_t n_queue;
+    int64_t acted;      /* moves of this cycle that were begun */
+    char stopped[1200]; /* why the plan stopped; empty: it did not */
+};
+
+/* The plan goes no further. */
+void run_stop(struct run *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool run_stopped(const struct run *run);
+/* What a driven move means for the rest. -1: the request fails. */
+int run_after(struct run *run, enum driven driven);
+/* Is the outcome of this seq known, from now or from an earlier attempt? */
+bool run_knows(const struct run *run, int64_t seq);
+/* max_moves of the request. */
+bool run_limit_reached(const struct run *run);
+
+/* The move in names of now; `targets` (NULL: none) must outlive it. */
+struct step run_step(const struct run *run, const struct move *move,
+                     const struct replica_count *targets);
+/* Counts with the names of hosts, which stay the model's; the caller frees the array. */
+struct replica_count *run_counts(const struct run *run, const struct host_count *counts, size_t n);
+
+/* moves.c: queues the plan's moves that are not told; makes them, -1 and *err when the request
+ * fails. */
+void moves_queue(struct run *run);
+int moves_make(struct run *run, struct err *err);
+/* Tells the rest of the queue as discarded. */
+void moves_discard(struct run *run, const char *why);
+
+/* newborn.c: steers replicas born during the plan by affinity (§5.6). */
+int newborn_steer(struct run *run, struct err *err);
+
+#endif
