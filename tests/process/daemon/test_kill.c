@@ -182,6 +182,9 @@ static void test_executor_when_killed_three_times_then_cycle_fails(void **state)
     struct rig rig;
     rig_open(&rig, 10, "    mode: act\n    max_moves: 1\n", "");
     rig_start(&rig, true);
+    /* Else the move would be over when the executor comes back after 2 s, and nobody would be busy. */
+    rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"b\",\"host\":\"n-1\",\"times\":9}");
+    rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"a\",\"host\":\"n-2\",\"times\":9}");
     command(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
     for (int death = 1; death <= 3; death++) {
         AUTO_FREE char *sent = mem_printf(
