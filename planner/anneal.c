@@ -203,7 +203,8 @@ void anneal_run(struct place *place, const struct anneal *how, const struct plan
     /* What a whole host's worth above capacity costs. `base` is the degree that a full host keeps at
      * most on average, so about what capacity is worth; prices near it while the temperature decides
      * let clusters cross full hosts, the last part ends with no gain outweighing anything. */
-    double base = space->total / hosts_needed(space);
+    double worth = space->total > 0 ? space->total : space->mean * space->n;
+    double base = worth / hosts_needed(space);
     int64_t batch = 256, batches = how->iterations / batch + 1;
     if (space->n_movable == 0)
         return;

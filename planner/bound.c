@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const load_dim_names[LOAD_DIMS] = {"cpu", "memory", "cpu requests",
+                                               "memory requests", "pod slots"};
+
 void load_dims(const struct load *load, int64_t out[LOAD_DIMS])
 {
     out[0] = load->cpu_millis;

@@ -19,6 +19,7 @@ int64_t bound_hosts(const struct model *model, bool move_stateful, bool place_al
 
 /* The five dimensions of a load as an array. */
 #define LOAD_DIMS 5
+extern const char *const load_dim_names[LOAD_DIMS];
 void load_dims(const struct load *load, int64_t out[LOAD_DIMS]);
 
 #endif

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const dim_names[LOAD_DIMS] = {"cpu", "memory", "cpu requests",
-                                                 "memory requests", "pod slots"};
-
 static const char *instance_name(const struct place *place, int i)
 {
     return place->space->model->instances[i].name;
@@ -31,7 +28,7 @@ static void explain_one(const struct place *place, const struct plan_options *op
         int at = host * space->dims + d;
         int64_t room = space->cap[at] - place->used[at], need = space->need[i * space->dims + d];
         if (need > room) {
-            buf_printf(out, "%s (needs %lld, %lld free)", dim_names[space->dim[d]],
+            buf_printf(out, "%s (needs %lld, %lld free)", load_dim_names[space->dim[d]],
                        (long long)need, (long long)(room > 0 ? room : 0));
             return;
         }

@@ -7,6 +7,7 @@
 #include "planner/explain.h"
 #include "planner/hba.h"
 #include "planner/pack.h"
+#include "planner/service.h"
 
 /* Measured on one core: about 0.1 µs per iteration on sparse graphs, up to 0.5 µs with hundreds of
  * replicas. 4000 per instance are within 2 % of the optimum at 200 services in some 50 ms. */
@@ -127,16 +128,57 @@ static int hopeless(const struct space *space, const char **why)
     return -1;
 }
 
+/* Says where all hosts together have less room in some dimension than all instances need; NULL
+ * where they have enough. */
+static char *overfull(const struct space *space)
+{
+    for (int d = 0; d < space->dims; d++) {
+        double need = 0, room = 0;
+        for (int i = 0; i < space->n; i++)
+            need += (double)space->need[i * space->dims + d];
+        for (int h = 0; h < space->n_hosts; h++) {
+            double used = 0, cap = (double)space->cap[h * space->dims + d];
+            for (int i = 0; i < space->n && !space->strict; i++)
+                used += space->start[i] == h ? (double)space->need[i * space->dims + d] : 0;
+            room += cap > used ? (cap > 0 ? cap : 0) : used;
+        }
+        if (need > room * (1 + 1e-12))
+            return mem_printf("all instances need %.0f of %s, all hosts have %.0f", need,
+                              load_dim_names[space->dim[d]], room);
+    }
+    return NULL;
+}
+
 static int finish_without(struct space *space, const struct effort *effort, struct plan *out)
 {
     const char *why = NULL;
     int who = hopeless(space, &why);
+    char *all = who < 0 ? overfull(space) : NULL;
+    if (all) {
+        out->status = PLAN_INFEASIBLE;
+        out->why = all;
+        return 0;
+    }
     out->status = who >= 0 ? PLAN_INFEASIBLE : PLAN_TIMEOUT;
     out->why = who >= 0 ? mem_printf("%s: %s", space->model->instances[who].name, why)
                         : mem_printf("no placement that keeps capacities and rules was found in "
                                      "%lld iterations",
                                      (long long)effort->done);
     return 0;
+}
+
+/* Takes the moves out again. */
+static void plan_clear(struct plan *plan)
+{
+    for (size_t k = 0; k < plan->n_moves; k++)
+        move_wipe(&plan->moves[k]);
+    free(steal(plan->moves));
+    plan->n_moves = 0;
+    for (size_t k = 0; k < plan->n_cycles; k++)
+        free(plan->cycles[k]);
+    free(steal(plan->cycles));
+    plan->n_cycles = 0;
+    plan->unordered = false;
 }
 
 int hubs_finish(struct space *space, const struct plan_options *options,
@@ -151,6 +193,19 @@ int hubs_finish(struct space *space, const struct plan_options *options,
         return -1;
     if (!best->valid)
         return finish_without(space, effort, out);
+    /* At service granularity plan_fill decides which replica goes where and asks for room for one
+     * more while a service moves: what does not hold then is not offered. */
+    struct err broken = ERR_INIT;
+    if (options->granularity == PER_SERVICE &&
+        plan_check(out, model, options->move_stateful, &broken) < 0) {
+        plan_clear(out);
+        if (plan_fill(out, model, space->rows, space->n_rows, space->start, err) < 0)
+            return -1;
+        out->status = PLAN_FEASIBLE;
+        free(out->why);
+        out->why = mem_printf("the best placement found cannot be reached: %s", broken.text);
+        return 0;
+    }
     AUTO(place) struct place *place = place_new(space, at);
     explain_discarded(out, place, options);
     out->status = PLAN_FEASIBLE;
@@ -170,7 +225,10 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
                             .progress_ctx = options->progress_ctx};
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);
     struct value best;
-    hubs_search(space, options, &effort, best_at, &best);
+    if (options->granularity == PER_SERVICE)
+        service_search(space, options, &effort, best_at, &best);
+    else
+        hubs_search(space, options, &effort, best_at, &best);
     out->planner = mem_strdup("hubs");
     if (best.valid)
         out->why = mem_printf("groups of partners packed and annealed, %lld iterations",
@@ -181,6 +239,6 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
 const struct planner hubs_planner = {
     .name = "hubs",
     .summary = "groups of partners together: merge, pack, anneal; any size, every rule",
-    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
     .plan = hubs_plan,
 };

@@ -103,9 +103,8 @@ static int report(void *ctx, int64_t done, const char *text)
     const struct reporter *reporter = ctx;
     struct err err = ERR_INIT;
     struct buf members = BUF_INIT;
-    buf_puts(&members, "{\"text\":");
+    buf_puts(&members, "\"text\":");
     json_put_text(&members, text);
-    buf_puts(&members, "}");
     int result = stage_progress(reporter->stage, done, members.data, &err);
     buf_wipe(&members);
     return result;

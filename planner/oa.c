@@ -172,7 +172,7 @@ static void oa_work(void *ctx)
     oa_heuristics(oa);
     if (oa_proven(oa)) {
         finding_done(oa->finding, oa->effort.done, false, true,
-                     "the heuristic reaches the bound of the hosts' room");
+                     "the heuristic reaches the bound of the room on hosts");
         return;
     }
     oa->parts = parts_new(oa->space, &err);
@@ -190,9 +190,9 @@ static void oa_work(void *ctx)
     bool proven = (result == 0 && !limited) || none;
     finding_done(oa->finding, oa->effort.done, result > 0 && oa->effort.cut, proven,
                  none          ? "no placement exists"
-                 : result == 0 ? "branch and price over hosts' patterns"
+                 : result == 0 ? "branch and price over patterns of hosts"
                  : result > 0  ? "branch and price, ended before the proof"
-                               : "the solver failed; the heuristic's answer");
+                               : "the solver failed, so the answer of the heuristic");
 }
 
 /* An over-full host, or one that breaks a rule by what cannot leave: nothing can mend it. The text

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "model/base/clock.h"
 #include "planner/bound.h"
+#include "planner/fit.h"
 #include "planner/hba.h"
 #include "planner/hubs.h"
 #include "planner/oa.h"
@@ -16,21 +17,61 @@ const struct plan_options plan_options_default = {
     .iterations = -1,
 };
 
+/* Up to here the optimum is proven within seconds on one core, beyond it is a matter of luck. */
+#define AUTO_OA_INSTANCES 120
+#define AUTO_OA_MS 1000
+/* Below this share of known traffic the optimum of what is known is worth few restarts. */
+#define AUTO_COVERAGE 0.5
+
+/* The planner that suits, and why in a few words. */
+static const struct planner *auto_choose(const struct model *model,
+                                         const struct plan_options *options, const char **why)
+{
+    double coverage = model_coverage(model);
+    bool plain = options->objective == OBJECTIVE_AFFINITY &&
+                 options->granularity == PER_INSTANCE && !options->move_stateful;
+    if (plain && coverage >= 0 && coverage < AUTO_COVERAGE) {
+        *why = "less than half of the traffic is known";
+        return &hba_planner;
+    }
+    if (options->granularity == PER_SERVICE) {
+        *why = "whole services move";
+        return &hubs_planner;
+    }
+    if (model->n_instances > AUTO_OA_INSTANCES) {
+        *why = "too many instances to prove the optimum";
+        return &hubs_planner;
+    }
+    if (options->time_limit_ms < AUTO_OA_MS) {
+        *why = "too little time to prove the optimum";
+        return &hubs_planner;
+    }
+    *why = "few enough instances to prove the optimum";
+    return &oa_planner;
+}
+
 static int auto_plan(const struct model *model, const struct analysis *analysis,
                      const struct plan_options *options, struct plan *out, struct err *err)
 {
-    return hba_planner.plan(model, analysis, options, out, err);
+    const char *reason;
+    const struct planner *planner = auto_choose(model, options, &reason);
+    if (planner->plan(model, analysis, options, out, err) < 0)
+        return -1;
+    char *why = mem_printf("%s (%s): %s", planner->name, reason, out->why);
+    free(out->why);
+    out->why = why;
+    return 0;
 }
 
 static const struct planner auto_planner = {
     .name = "auto",
-    .summary = "the planner that suits the input (hba)",
-    .takes = TAKES_MAX_MOVES,
+    .summary = "hba, oa or hubs, whichever suits the size, the time and what is known",
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
     .plan = auto_plan,
 };
 
-const struct planner *const planners[] = {&auto_planner, &hba_planner, &oa_planner, &hubs_planner,
-                                          NULL};
+const struct planner *const planners[] = {&auto_planner, &hba_planner, &oa_planner,
+                                          &oa_modified_planner, &hubs_planner, NULL};
 
 const struct planner *planner_find(const char *name)
 {

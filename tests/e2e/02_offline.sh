@@ -34,7 +34,7 @@ is "the same from stdin, but for the time" "$(sed 's/"solve_ms":[0-9]*//' from-s
     "$(echo "$plan" | sed 's/"solve_ms":[0-9]*//')"
 run remap plan --model shop.json
 is "plan in words" "$status" 0
-has "summary" "$out" "plan by hba (asked for: auto)"
+has "summary" "$out" "optimal plan by oa (asked for: auto)"
 has "moves" "$out" "carts-1   h1    h2"
 has "no colour into a pipe" "x${out//$'\033'/ESC}" "x${out}"
 run remap plan --model shop.json --exit-code

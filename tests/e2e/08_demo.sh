@@ -55,7 +55,7 @@ is "the store is whole after Ctrl-C" "$(sql "$dir/stop/store.db" 'PRAGMA integri
 # Other planners, other shapes.
 run remap demo --keep "$dir/hubs" --planner hubs
 is "demo with hubs" "$status" 0
-is "hubs keep more traffic local than hba" "$(sqlite3 -readonly "$store" "ATTACH '$dir/hubs/store.db' AS h; SELECT (SELECT local_realised FROM h.v_savings WHERE cycle_id = 1) >= (SELECT local_realised FROM v_savings WHERE cycle_id = 1)")" 1
+is "auto, which proves the optimum here, is no worse than hubs" "$(sqlite3 -readonly "$store" "ATTACH '$dir/hubs/store.db' AS h; SELECT (SELECT round(local_predicted, 6) FROM v_savings WHERE cycle_id = 1) >= (SELECT round(local_predicted, 6) FROM h.v_savings WHERE cycle_id = 1)")" 1
 run remap demo --keep "$dir/bad" --planner nonsense
 is "demo without such a planner" "$status" 2
 has "it says so" "$out" "nonsense"

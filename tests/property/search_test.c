@@ -137,6 +137,49 @@ static void test_oa_when_no_replicas_or_zones_then_proven(void **state)
     }
 }
 
+static void test_oa_modified_when_tiny_then_promises_kept(void **state)
+{
+    (void)state;
+    int feasible = 0;
+    sweep("oa-modified", &wild_all, true, &feasible);
+    assert_true(feasible > RUNS / 2);
+}
+
+static void test_auto_when_tiny_then_never_wrong(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    wild.fixed = false; /* oa is strict, hubs is not: the same only without what cannot leave */
+    wild.rules = false;
+    int feasible = 0, reached = sweep("auto", &wild, true, &feasible);
+    assert_true(reached >= feasible * 97 / 100);
+}
+
+/* Whole services: every promise of contract.md 3, no plan worse than none. */
+static void test_hubs_when_services_move_then_promises_kept(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    wild.instances = 14;
+    wild.hosts = 5;
+    int better = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        struct err err = ERR_INIT;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.granularity = PER_SERVICE;
+        given.options.objective = OBJECTIVE_AFFINITY;
+        AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
+        if (plan_check(plan, given.model, given.options.move_stateful, &err) < 0)
+            fail_msg("seed %d: %s", (int)seed, err.text);
+        assert_true(!plan->has_bound || plan->affinity_bound >= plan->affinity_after);
+        if (given.options.max_moves >= 0)
+            assert_true(plan->restarts <= given.options.max_moves);
+        better += plan->affinity_after > plan->affinity_before + 1e-9;
+    }
+    print_message("better in %d\n", better);
+    assert_true(better > 50);
+}
+
 static void test_hubs_when_repeated_then_same_bytes(void **state)
 {
     (void)state;
@@ -189,6 +232,9 @@ int main(void)
         cmocka_unit_test(test_hubs_when_start_is_broken_then_promises_kept),
         cmocka_unit_test(test_oa_when_tiny_then_never_wrong),
         cmocka_unit_test(test_oa_when_no_replicas_or_zones_then_proven),
+        cmocka_unit_test(test_oa_modified_when_tiny_then_promises_kept),
+        cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
+        cmocka_unit_test(test_hubs_when_services_move_then_promises_kept),
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
     };
