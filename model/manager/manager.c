@@ -136,6 +136,19 @@ static void announce(struct manager *m, const struct engine_cycle *c, enum cycle
 
 /* --- saving --- */
 
+/* The executor was lost for good in the middle of it: where the replica is the next inspection tells. */
+static int close_open(struct manager *m, int64_t cycle, const struct move_row *row, struct err *err)
+{
+    AUTO_BUF struct buf outcome = BUF_INIT;
+    char state[] = "failed", reason[] = "not known what became of it";
+    struct move_row failed = *row;
+    failed.state = state;
+    failed.reason = reason;
+    failed.settled_ms = clock_wall_ms();
+    request_put_outcome(&outcome, &failed);
+    return store_move_outcome(m->store, cycle, outcome.data, outcome.size, err);
+}
+
 /* Moves that will not be made any more: those still planned are discarded. A plan that was only
  * looked at keeps them, so that it can be applied. */
 static int discard_rest(struct manager *m, const struct engine_cycle *c, struct err *err)
@@ -150,6 +163,8 @@ static int discard_rest(struct manager *m, const struct engine_cycle *c, struct 
         if (rc == 0 && strcmp(rows[i].state, "planned") == 0)
             rc = store_move_discard(m->store, c->id, rows[i].seq,
                                     c->reason[0] ? c->reason : "the cycle ended before", err);
+        else if (rc == 0 && strcmp(rows[i].state, "intended") == 0)
+            rc = close_open(m, c->id, &rows[i], err);
         move_row_wipe(&rows[i]);
     }
     free(rows);

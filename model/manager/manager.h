@@ -117,6 +117,8 @@ int request_build(struct manager *m, const struct engine_cycle *cycle, struct bu
 /* The beginning {"v":1,"app":… of a request, and a source object. */
 void request_put_app(struct buf *out, const struct config_app *app);
 void request_put_source(struct buf *out, const struct config *config, const char *name);
+/* The outcome document of a move's row. */
+void request_put_outcome(struct buf *out, const struct move_row *row);
 int64_t request_poll_ms(const struct config_app *app);
 int docs_load(struct manager *m, int64_t cycle, struct err *err);
 

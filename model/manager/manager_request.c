@@ -200,8 +200,7 @@ static void build_plan(struct manager *m, const struct config_app *app, struct b
     buf_puts(out, "}");
 }
 
-/* The outcome document of a move that has one. */
-static void put_outcome(struct buf *out, const struct move_row *r)
+void request_put_outcome(struct buf *out, const struct move_row *r)
 {
     buf_printf(out, "{\"seq\":%lld,\"state\":", (long long)r->seq);
     json_put_text(out, r->state);
@@ -247,7 +246,7 @@ static int put_history(struct manager *m, int64_t cycle, struct buf *out, struct
         }
         if (!open && (r->intent || strcmp(r->state, "discarded") != 0)) {
             buf_puts(&done, done.size ? "," : "");
-            put_outcome(&done, r);
+            request_put_outcome(&done, r);
         }
         move_row_wipe(&rows[i]);
     }

@@ -180,7 +180,7 @@ static void test_executor_when_killed_three_times_then_cycle_fails(void **state)
 {
     (void)state;
     struct rig rig;
-    rig_open(&rig, 10, "    mode: act\n    max_moves: 1\n", "");
+    rig_open(&rig, 1, "    mode: act\n    max_moves: 1\n", ""); /* a start takes 10 s */
     rig_start(&rig, true);
     /* Else the move would be over when the executor comes back after 2 s, and nobody would be busy. */
     rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"b\",\"host\":\"n-1\",\"times\":9}");
@@ -196,6 +196,8 @@ static void test_executor_when_killed_three_times_then_cycle_fails(void **state)
     rig_until_state(&rig, 1, "failed");
     AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
     assert_non_null(strstr(reason, "executor died 3 times"));
+    AUTO_FREE char *move = rig_text(&rig, "SELECT reason FROM v_moves WHERE state = 'failed'");
+    assert_string_equal(move, "not known what became of it");
     rig_stop(&rig);
     rig_close(&rig);
 }
