@@ -85,8 +85,7 @@ int ask_place(struct drive *d, const struct step *step, struct err *err)
     return 0;
 }
 
-int ask_report(struct drive *d, const struct step *step, struct settle_report *out,
-                       struct err *err)
+int ask_report(struct drive *d, const struct step *step, struct settle_report *out, struct err *err)
 {
     AUTO_FREE struct placement_count *counts = mem_array(step->n_targets + 1, sizeof *counts);
     struct placement placement = placement_of(d, step, counts);

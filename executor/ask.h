@@ -15,8 +15,8 @@ int ask_place(struct drive *drive, const struct step *step, struct err *err);
 /* One look: where is the object of the step's mark? */
 int ask_report(struct drive *drive, const struct step *step, struct settle_report *out,
                struct err *err);
-/* Looks until the orchestrator says something final or the time to get ready is over (SETTLE_WAITING
- * or SETTLE_PARTIAL then). *err: why the last look failed, if it did. */
+/* Looks until the orchestrator says something final or the time to get ready is over
+ * (SETTLE_WAITING or SETTLE_PARTIAL then). *err: why the last look failed, if it did. */
 struct settle_report ask_settle(struct drive *drive, const struct step *step, struct err *err);
 /* A sign of life to the manager, and the pause between two looks. */
 void ask_wait(struct drive *drive);

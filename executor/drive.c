@@ -58,7 +58,7 @@ int drive_inspect(struct drive *d, struct view *out, struct err *err)
             view_init(out, steal(fresh), d->request->model, &d->lineage);
             return 0;
         }
-        if (why.kind != ERR_UNREACHABLE || try == INSPECT_TRIES) {
+        if (!ask_unsure(&why) || try == INSPECT_TRIES) {
             *err = why;
             return err_prefix(err, "%s", d->request->cluster.name);
         }
@@ -85,8 +85,8 @@ void drive_tell(struct drive *d, struct outcome outcome)
     (void)stage_progress(d->stage, ++d->work, members.data, &stopped); /* the plan asks for stop */
 }
 
-static struct outcome outcome_of(const struct step *step, enum outcome_state state,
-                                 const char *fmt, va_list args)
+static struct outcome outcome_of(const struct step *step, enum outcome_state state, const char *fmt,
+                                 va_list args)
 {
     struct buf reason = BUF_INIT;
     char text[1000] = "";
@@ -146,7 +146,9 @@ static enum driven step_fail(struct drive *d, const struct step *step, int64_t i
         undone != DRIVEN_STOPPED && d->told.n ? &d->told.list[d->told.n - 1] : NULL;
     step_tell(d, step, OUTCOME_FAILED, intended_ms, NULL, "%s; %s%s", why,
               undone == DRIVEN_ON ? "undone" : "not undone: ",
-              undone == DRIVEN_ON ? "" : undo ? undo->reason : "stopped");
+              undone == DRIVEN_ON ? ""
+              : undo              ? undo->reason
+                                  : "stopped");
     return DRIVEN_FAILED;
 }
 
@@ -322,9 +324,9 @@ static enum driven resume_begin(struct drive *d, const struct step *step,
     return step_ask(d, step, intent, -1, err);
 }
 
-static enum driven resume_by(struct drive *d, const struct step *step,
-                             const struct intent *intent, const struct view *view,
-                             enum resume resume, bool arrived, bool again, struct err *err)
+static enum driven resume_by(struct drive *d, const struct step *step, const struct intent *intent,
+                             const struct view *view, enum resume resume, bool arrived, bool again,
+                             struct err *err)
 {
     switch (resume) {
     case RESUME_SETTLED:

@@ -21,8 +21,7 @@ struct drive {
 };
 
 /* Opens the adapters. ERR_CONFIG for unknown types and options; errors of the adapters. */
-int drive_open(struct drive *drive, struct stage *stage, struct request *request,
-               struct err *err);
+int drive_open(struct drive *drive, struct stage *stage, struct request *request, struct err *err);
 void drive_close(struct drive *drive);
 
 /* A fresh inspection. A cluster that does not answer is asked a few times. */
@@ -39,10 +38,10 @@ struct step {
 };
 
 enum driven {
-    DRIVEN_ON,       /* told, whatever became of it: the plan goes on */
-    DRIVEN_FAILED,   /* told as failed, undone as far as possible: the plan stops */
-    DRIVEN_STOPPED,  /* `stop` came before it began: told as discarded, unless the stage leaves */
-    DRIVEN_ERROR     /* *err: the request fails, to be repeated */
+    DRIVEN_ON,      /* told, whatever became of it: the plan goes on */
+    DRIVEN_FAILED,  /* told as failed, undone as far as possible: the plan stops */
+    DRIVEN_STOPPED, /* `stop` came before it began: told as discarded, unless the stage leaves */
+    DRIVEN_ERROR    /* *err: the request fails, to be repeated */
 };
 
 /* Acts. `view` is the fresh inspection by which the step was found valid. */

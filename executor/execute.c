@@ -19,7 +19,8 @@ static const struct move *plan_move(const struct run *run, int64_t seq)
     return NULL;
 }
 
-/* The forward move of an undo that was begun by a failure: it has failed, whatever the undo does. */
+/* The forward move of an undo that was begun by a failure: it has failed, whatever the undo does.
+ */
 static void tell_failed(struct run *run, const struct intent *intent, bool back)
 {
     struct outcome o = {.seq = intent->seq,
@@ -72,9 +73,8 @@ static int resume_intent(struct run *run, const struct intent *intent, struct er
     const struct move *move = plan_move(run, intent->seq);
     AUTO_FREE struct replica_count *targets =
         move ? run_counts(run, move->targets, move->n_targets) : NULL;
-    return run_after(run,
-                     drive_resume(&run->drive, intent, targets, move ? move->n_targets : 0,
-                                  move != NULL, err));
+    return run_after(run, drive_resume(&run->drive, intent, targets, move ? move->n_targets : 0,
+                                       move != NULL, err));
 }
 
 static int resume_all(struct run *run, struct err *err)
@@ -90,8 +90,8 @@ static int resume_all(struct run *run, struct err *err)
     return 0;
 }
 
-/* Others may take a replica away while later moves are made. An instance that made a detour has left
- * that host on purpose. */
+/* Others may take a replica away while later moves are made. An instance that made a detour has
+ * left that host on purpose. */
 static void moves_recheck(struct run *run)
 {
     const struct outcomes *lists[] = {&run->request->done, &run->drive.told};

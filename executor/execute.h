@@ -1,4 +1,5 @@
-/* execute.h - a plan carried out, one move at a time (§5.6, §6.5, algorithms.md 6.4), or put back. */
+/* execute.h - a plan carried out, one move at a time (§5.6, §6.5, algorithms.md 6.4), or put back.
+ */
 #ifndef REMAP_EXECUTOR_EXECUTE_H
 #define REMAP_EXECUTOR_EXECUTE_H
 

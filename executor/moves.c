@@ -89,8 +89,8 @@ static int detour(struct run *run, const struct step *step, struct view *view, i
             avoid[host] = true;
         }
     }
-    int host = detour_host(m, instance, model_host(m, step->target), avoid,
-                           run->request->move_stateful);
+    int host =
+        detour_host(m, instance, model_host(m, step->target), avoid, run->request->move_stateful);
     *made = host >= 0;
     if (host < 0) {
         return 0;
@@ -147,11 +147,11 @@ static int move_instance(struct run *run, size_t at, struct view *view, struct e
     const struct outcome *aside = detour_of(run, step.instance);
     step.source = aside ? aside->target : step.source;
     int here = view_find(view, &run->drive.lineage, move->instance, step.source);
-    AUTO_FREE char *name = here < 0 ? mem_strdup(step.instance)
-                                    : mem_strdup(view->model->instances[here].name);
+    AUTO_FREE char *name =
+        here < 0 ? mem_strdup(step.instance) : mem_strdup(view->model->instances[here].name);
     step.instance = name; /* perhaps another replica's by now */
-    struct verdict v = validate_instance(view->model, here, step.source, step.target,
-                                         run->request->move_stateful);
+    struct verdict v =
+        validate_instance(view->model, here, step.source, step.target, run->request->move_stateful);
     switch (v.kind) {
     case MOVE_VALID:
         return run_after(run, drive_step(&run->drive, &step, view, err));
@@ -170,9 +170,8 @@ static int move_service(struct run *run, const struct move *move, struct view *v
     AUTO_FREE struct replica_count *sources = run_counts(run, move->sources, move->n_sources);
     AUTO_FREE struct replica_count *targets = run_counts(run, move->targets, move->n_targets);
     struct step step = run_step(run, move, targets);
-    struct verdict v =
-        validate_service(view->model, step.service, sources, move->n_sources, targets,
-                         move->n_targets, run->request->move_stateful);
+    struct verdict v = validate_service(view->model, step.service, sources, move->n_sources,
+                                        targets, move->n_targets, run->request->move_stateful);
     if (v.kind != MOVE_VALID) {
         drive_discard(&run->drive, &step, v.why);
         return 0;

@@ -92,9 +92,9 @@ void outcome_encode(const struct outcome *o, struct buf *out)
 
 static int outcome_read(const struct jval *value, struct outcome *o, struct err *err)
 {
-    static const char *const keys[] = {"v", "seq", "state", "reason", "service", "instance",
-                                       "instance_now", "source", "target", "intended_ms",
-                                       "settled_ms", "undo_of", "detour", NULL};
+    static const char *const keys[] = {
+        "v",      "seq",    "state",       "reason",     "service", "instance", "instance_now",
+        "source", "target", "intended_ms", "settled_ms", "undo_of", "detour",   NULL};
     struct jval state = jval_get(value, "state");
     int choice;
     if (jval_object(value, keys, err) < 0 || read_seq(value, &o->seq, err) < 0 ||
@@ -212,8 +212,9 @@ static int counts_read(const struct jval *value, struct intent *intent, struct e
 
 static int intent_read(const struct jval *value, struct intent *intent, struct err *err)
 {
-    static const char *const keys[] = {"v", "seq", "service", "instance", "source", "target",
-                                       "counts", "undo_of", "detour", "saved", NULL};
+    static const char *const keys[] = {"v",      "seq",    "service", "instance",
+                                       "source", "target", "counts",  "undo_of",
+                                       "detour", "saved",  NULL};
     return jval_object(value, keys, err) < 0 || read_seq(value, &intent->seq, err) < 0 ||
                    read_service(value, &intent->service, err) < 0 ||
                    read_names(value, &intent->instance, &intent->source, &intent->target, err) <

@@ -22,7 +22,7 @@ struct outcome {
     enum outcome_state state;
     char *reason;
     char *service, *instance, *instance_now, *source, *target; /* all but service may be NULL */
-    int64_t intended_ms, settled_ms, undo_of; /* -1 */
+    int64_t intended_ms, settled_ms, undo_of;                  /* -1 */
     bool detour;
 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include "model/model_json.h"
 
-#define MAX_NAMES 100000  /* namespaces, services of one app */
-#define MAX_OPTIONS 1000  /* of one source */
+#define MAX_NAMES 100000 /* namespaces, services of one app */
+#define MAX_OPTIONS 1000 /* of one source */
 #define MAX_OPTION_BYTES 65536
 #define MAX_MS (INT64_C(1000) * 3600 * 24 * 365)
 
@@ -128,8 +128,8 @@ static int read_ms(const struct jval *object, const char *key, int64_t min, int6
 
 static int read_options(const struct jval *root, struct request *r, struct err *err)
 {
-    static const char *const keys[] = {"ready_timeout_ms", "poll_ms", "move_stateful",
-                                       "start_wait_ms", "max_moves", NULL};
+    static const char *const keys[] = {"ready_timeout_ms", "poll_ms",   "move_stateful",
+                                       "start_wait_ms",    "max_moves", NULL};
     struct jval v = jval_get(root, "options");
     struct jval stateful = jval_get(&v, "move_stateful"), max = jval_get(&v, "max_moves");
     r->max_moves = -1;
@@ -193,18 +193,19 @@ static int read_documents(const struct jval *root, struct request *r, struct err
 
 static int request_read(json_t *tree, struct request *r, struct err *err)
 {
-    static const char *const keys[] = {"v", "app", "cycle", "undo", "orchestrator", "sources",
-                                       "options", "analysis", "model", "plan", "base", "done",
-                                       NULL};
+    static const char *const keys[] = {"v",       "app",     "cycle",    "undo",  "orchestrator",
+                                       "sources", "options", "analysis", "model", "plan",
+                                       "base",    "done",    NULL};
     struct jval root = jval_root(tree);
     struct jval v = jval_get(&root, "v"), cycle = jval_get(&root, "cycle");
     struct jval undo = jval_get(&root, "undo");
     int64_t version;
     return jval_object(&root, keys, err) < 0 || jval_int(&v, 1, 1, &version, err) < 0 ||
                    jval_int(&cycle, 0, MODEL_MAX_NUMBER, &r->cycle, err) < 0 ||
-                   jval_bool(&undo, &r->undo, err) < 0 || request_read_app(&root, &r->app, err) < 0 ||
-                   read_sources(&root, r, err) < 0 || read_options(&root, r, err) < 0 ||
-                   read_documents(&root, r, err) < 0 || read_history(&root, r, err) < 0
+                   jval_bool(&undo, &r->undo, err) < 0 ||
+                   request_read_app(&root, &r->app, err) < 0 || read_sources(&root, r, err) < 0 ||
+                   read_options(&root, r, err) < 0 || read_documents(&root, r, err) < 0 ||
+                   read_history(&root, r, err) < 0
                ? -1
                : 0;
 }

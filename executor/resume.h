@@ -15,9 +15,9 @@ enum resume {
 };
 
 struct resume_facts {
-    bool marks;               /* the orchestrator knows its objects by mark */
-    enum settle_state report; /* what it says of this mark; only looked at with marks */
-    bool on_source;           /* the instance of the intent is still where it was */
+    bool marks;                        /* the orchestrator knows its objects by mark */
+    enum settle_state report;          /* what it says of this mark; only looked at with marks */
+    bool on_source;                    /* the instance of the intent is still where it was */
     int64_t source_before, source_now; /* replicas of the service on the source … */
     int64_t target_before, target_now; /* … and on the target */
     int64_t unplaced_before, unplaced_now;

@@ -1,5 +1,5 @@
-/* run.h - a plan (or an undo) while it is carried out, shared by execute.c (the whole), moves.c (the
- * plan's moves) and newborn.c (replicas that came up meanwhile). */
+/* run.h - a plan (or an undo) while it is carried out, shared by execute.c (the whole), moves.c
+ * (the plan's moves) and newborn.c (replicas that came up meanwhile). */
 #ifndef REMAP_EXECUTOR_RUN_H
 #define REMAP_EXECUTOR_RUN_H
 

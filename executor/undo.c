@@ -1,5 +1,5 @@
-/* undo.c - a move put back (§6.5): by the orchestrator, who knows its mark; or, when the replica has
- * moved on since, by moving what it has become. */
+/* undo.c - a move put back (§6.5): by the orchestrator, who knows its mark; or, when the replica
+ * has moved on since, by moving what it has become. */
 #include <stdlib.h>
 #include <string.h>
 #include "executor/ask.h"
@@ -65,8 +65,8 @@ static int undo_wait(struct drive *d, const struct intent *intent, char **now, s
         }
         if (clock_mono_ms() >= until) {
             return err_set(err, ERR_TIMEOUT, "not back within %s%s%s",
-                           duration_text(d->request->ready_timeout_ms, limit),
-                           why.kind ? ": " : "", why.kind ? why.text : "");
+                           duration_text(d->request->ready_timeout_ms, limit), why.kind ? ": " : "",
+                           why.kind ? why.text : "");
         }
         ask_wait(d);
     }

@@ -113,8 +113,8 @@ static struct verdict sources_check(const struct model *model, int service, cons
         now += on[h];
         if (on[h] != planned) {
             return verdict_of(MOVE_INVALID, "%s has %lld replicas on %s, not %lld",
-                              model->services[service].name, (long long)on[h],
-                              model->hosts[h].name, (long long)planned);
+                              model->services[service].name, (long long)on[h], model->hosts[h].name,
+                              (long long)planned);
         }
     }
     return now == total && total > 0
@@ -225,9 +225,9 @@ int detour_host(const struct model *model, int instance, int target, const bool 
 {
     int best = -1;
     for (size_t h = 0; h < model->n_hosts; h++) {
-        bool better = best < 0 || avoid[h] < avoid[best] ||
-                      (avoid[h] == avoid[best] &&
-                       strcmp(model->hosts[h].name, model->hosts[best].name) < 0);
+        bool better =
+            best < 0 || avoid[h] < avoid[best] ||
+            (avoid[h] == avoid[best] && strcmp(model->hosts[h].name, model->hosts[best].name) < 0);
         if ((int)h != target && (int)h != model->instances[instance].host && better &&
             host_takes(model, instance, (int)h, move_stateful)) {
             best = (int)h;

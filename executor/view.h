@@ -24,10 +24,10 @@ void lineage_rename(struct lineage *lineage, const char *from, const char *to);
 void lineage_follow(struct lineage *lineage, const struct outcomes *done);
 
 struct view {
-    struct model *model;        /* fresh, with usage and rules filled in */
+    struct model *model;         /* fresh, with usage and rules filled in */
     const struct model *planned; /* borrowed */
-    int *planned_of;            /* instance here → in the plan's model; -1 unknown */
-    int *here_of;               /* and back; -1: not there any more */
+    int *planned_of;             /* instance here → in the plan's model; -1 unknown */
+    int *here_of;                /* and back; -1: not there any more */
 };
 
 /* Takes the fresh model. Usage, reserves and (where the inspection has none) rules come from the

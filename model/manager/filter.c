@@ -1,5 +1,5 @@
-/* filter.c - finding the stage programs, and one of them as a filter: request down its stdin, result
- * up its stdout, both at once, so that neither pipe can fill up and stop the other. */
+/* filter.c - finding the stage programs, and one of them as a filter: request down its stdin,
+ * result up its stdout, both at once, so that neither pipe can fill up and stop the other. */
 #include "model/manager/filter.h"
 
 #include <errno.h>
@@ -164,8 +164,7 @@ static void filter_lines(struct filter *filter, const char *text, size_t size)
 static void filter_write(struct filter *filter)
 {
     ssize_t n = filter->sent < filter->size
-                    ? write(filter->in, filter->request + filter->sent,
-                            filter->size - filter->sent)
+                    ? write(filter->in, filter->request + filter->sent, filter->size - filter->sent)
                     : 0;
     if (n > 0) {
         filter->sent += (size_t)n;
@@ -254,8 +253,13 @@ int stage_filter_run(enum party stage, enum message_type type, const char *reque
     if (stage_path(stage, NULL, &path, err) < 0) {
         return -1;
     }
-    struct filter filter = {.in = -1, .out = -1, .err = -1, .name = name, .request = request,
-                            .size = size, .result = &out};
+    struct filter filter = {.in = -1,
+                            .out = -1,
+                            .err = -1,
+                            .name = name,
+                            .request = request,
+                            .size = size,
+                            .result = &out};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before); /* it may end before it has read everything */
     int done = filter_start(&filter, path, message_type_name(type), progress, err);

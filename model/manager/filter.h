@@ -18,9 +18,10 @@ int program_path(const char *name, const char *dir, char **out, struct err *err)
 int stage_path(enum party stage, const char *stages_dir, char **out, struct err *err);
 
 /* Runs `remap-STAGE --filter TYPE` on the request. *exit_code: 0, or what the stage chose for a
- * result that is printed all the same (1 a source is unreachable, 3 infeasible, 4 time limit). Without
- * a result: -1 and *err with the stage's own line, of a kind with the same exit code. What else the stage writes to stderr
- * goes to ours line by line; `progress` also shows its progress lines. */
+ * result that is printed all the same (1 a source is unreachable, 3 infeasible, 4 time limit).
+ * Without a result: -1 and *err with the stage's own line, of a kind with the same exit code. What
+ * else the stage writes to stderr goes to ours line by line; `progress` also shows its progress
+ * lines. */
 int stage_filter_run(enum party stage, enum message_type type, const char *request, size_t size,
                      bool progress, struct buf *result, int *exit_code, struct err *err);
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-struct restart_decision restarts_died(struct restarts *restarts, int64_t started_ms,
-                                      int64_t now_ms, bool busy)
+struct restart_decision restarts_died(struct restarts *restarts, int64_t started_ms, int64_t now_ms,
+                                      bool busy)
 {
     static const int64_t delays_ms[] = {0, 2000, 4000};
     const int last = sizeof delays_ms / sizeof *delays_ms - 1;

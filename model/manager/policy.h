@@ -11,7 +11,7 @@
 #define RESTART_IDLE_MS 30000    /* … within this time end `remap` */
 
 struct restarts {
-    int failures; /* deaths since the last healthy life */
+    int failures;                                /* deaths since the last healthy life */
     int64_t idle_deaths_ms[RESTART_IDLE_DEATHS]; /* when, oldest first */
     int n_idle_deaths;
 };
@@ -23,10 +23,11 @@ struct restart_decision {
 
 /* A stage that was started at started_ms died at now_ms; `busy`: a request was under way (the death
  * is charged to its cycle). Zeroed struct restarts = nothing has happened yet. */
-struct restart_decision restarts_died(struct restarts *restarts, int64_t started_ms,
-                                      int64_t now_ms, bool busy);
+struct restart_decision restarts_died(struct restarts *restarts, int64_t started_ms, int64_t now_ms,
+                                      bool busy);
 
-/* The deadline of one request: progress whose `done` grew extends it, up to ten deadlines in all. */
+/* The deadline of one request: progress whose `done` grew extends it, up to ten deadlines in all.
+ */
 struct deadline {
     int64_t length_ms, first_ms, due_ms, last_done;
 };

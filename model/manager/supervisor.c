@@ -34,7 +34,7 @@ struct supervisor {
     void *ctx;
     char *run_dir;
     char endpoint[RUNDIR_ENDPOINT_SIZE];
-    int lifeline[2]; /* [0] for the stages, [1] is ours alone */
+    int lifeline[2];                /* [0] for the stages, [1] is ours alone */
     struct child children[PARTY_N]; /* the stages; other parties stay zero */
     bool stopping, told_stopped;
     int64_t kill_timer, nobody_timer;
@@ -68,8 +68,8 @@ static int child_fork(struct child *child, struct err *err)
     struct supervisor *s = child->supervisor;
     char fd_text[16];
     snprintf(fd_text, sizeof fd_text, "%d", s->lifeline[0]);
-    char *argv[] = {child->name, (char *)"--bus", s->endpoint, (char *)"--lifeline", fd_text,
-                    (char *)"--run-dir", s->run_dir, NULL};
+    char *argv[] = {child->name, (char *)"--bus",     s->endpoint, (char *)"--lifeline",
+                    fd_text,     (char *)"--run-dir", s->run_dir,  NULL};
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid < 0) {

@@ -26,8 +26,8 @@ struct supervisor_events {
 };
 
 /* Uses SIGCHLD of the loop. `stages_dir` NULL: stage_path() of filter.h finds them. ERR_CONFIG when
- * a stage program is missing (nothing was started then), ERR_IO. All four start in the first turn of
- * the loop. */
+ * a stage program is missing (nothing was started then), ERR_IO. All four start in the first turn
+ * of the loop. */
 int supervisor_open(struct loop *loop, const char *run_dir, const char *stages_dir,
                     const struct supervisor_events *events, void *ctx, struct supervisor **out,
                     struct err *err);

@@ -37,8 +37,8 @@ AUTO_DEFINE(bus)
 
 /* Sends to a stage. Takes the body's bytes (*body is empty afterwards); NULL stands for {"v":1}.
  * Never blocks: a peer that does not read has its messages kept here, in order, until it does or
- * says hello again. ERR_UNREACHABLE: the stage is not connected (wait for its hello); ERR_TOO_LARGE;
- * the body is then still the caller's. */
+ * says hello again. ERR_UNREACHABLE: the stage is not connected (wait for its hello);
+ * ERR_TOO_LARGE; the body is then still the caller's. */
 int bus_send(struct bus *bus, enum party stage, const struct envelope *env, struct buf *body,
              struct err *err);
 /* Answers a command: MSG_RESULT or MSG_FAILURE. An answer to someone who has left is no error. */

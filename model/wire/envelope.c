@@ -45,8 +45,8 @@ static const struct {
 };
 
 static const char *const party_names[PARTY_N] = {
-    [PARTY_MANAGER] = "manager",   [PARTY_MONITOR] = "monitor", [PARTY_ANALYZER] = "analyzer",
-    [PARTY_PLANNER] = "planner",   [PARTY_EXECUTOR] = "executor", [PARTY_CLI] = "cli",
+    [PARTY_MANAGER] = "manager", [PARTY_MONITOR] = "monitor",   [PARTY_ANALYZER] = "analyzer",
+    [PARTY_PLANNER] = "planner", [PARTY_EXECUTOR] = "executor", [PARTY_CLI] = "cli",
 };
 
 const char *message_type_name(enum message_type type)

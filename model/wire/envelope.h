@@ -52,10 +52,10 @@ enum party {
 
 struct envelope {
     enum message_type type;
-    int64_t cycle;  /* 0: belongs to no cycle */
+    int64_t cycle; /* 0: belongs to no cycle */
     int64_t attempt;
-    int64_t seq;    /* intent, proceed: the move; 0 elsewhere */
-    int64_t id;     /* event, stored: the sender's number of the event; 0 elsewhere */
+    int64_t seq; /* intent, proceed: the move; 0 elsewhere */
+    int64_t id;  /* event, stored: the sender's number of the event; 0 elsewhere */
 };
 
 void envelope_encode(const struct envelope *env, struct buf *out);

@@ -28,11 +28,14 @@ int frames_envelope(struct frames *frames, struct envelope *out, struct err *err
 struct outbox {
     struct outgoing *first, *last;
 };
-#define OUTBOX_INIT {NULL, NULL}
+#define OUTBOX_INIT                                                                                \
+    {                                                                                              \
+        NULL, NULL                                                                                 \
+    }
 
 /* Sends, or keeps the message when the peer does not take it now. Takes the body's bytes (NULL:
- * {"v":1}) on success only. ERR_TOO_LARGE: nothing was sent; ERR_UNREACHABLE: a ROUTER knows no such
- * peer; ERR_IO. `peer` NULL on a DEALER. */
+ * {"v":1}) on success only. ERR_TOO_LARGE: nothing was sent; ERR_UNREACHABLE: a ROUTER knows no
+ * such peer; ERR_IO. `peer` NULL on a DEALER. */
 int outbox_send(struct outbox *outbox, void *socket, const char *peer, const struct envelope *env,
                 struct buf *body, struct err *err);
 /* Sends what it can, in order for each peer; drops what is for peers that have gone. */

@@ -63,8 +63,8 @@ int stage_intent(struct stage *stage, int64_t seq, const char *body, size_t size
 /* True once `stop` came for this request or for the stage, or SIGTERM. (A stage whose manager has
  * gone does not get so far: it ends at once, wherever it is, as PDEATHSIG ends it too.) */
 bool stage_stopping(struct stage *stage);
-/* The same, and the stage itself is to leave: `remap` ends, the request will be repeated at its next
- * start, so what is not begun stays undecided. */
+/* The same, and the stage itself is to leave: `remap` ends, the request will be repeated at its
+ * next start, so what is not begun stays undecided. */
 bool stage_leaving(struct stage *stage);
 /* Waits at most ms, returns early (true) when stopping. The only sleep a handler may use. */
 bool stage_wait(struct stage *stage, int64_t ms);

@@ -1,6 +1,7 @@
 /* Random plans on a scripted cluster, with random faults and an executor that is killed at random
  * points (issue 3): no move is applied twice, nothing is done before its intent is committed, no
- * replica is lost, what is told as applied is where it was sent, and an undo brings everything back. */
+ * replica is lost, what is told as applied is where it was sent, and an undo brings everything
+ * back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

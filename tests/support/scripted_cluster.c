@@ -252,9 +252,10 @@ static int place_service(const struct placement *p, struct err *err)
             for (size_t k = 0; k < p->n_targets; k++) {
                 wanted |= model_host(world->model, p->targets[k].host) == old->host;
             }
-            if (!old->ended && old->service == service && !wanted && replica_successor((int)i) < 0) {
-                struct scripted_replica *r = replica_add(
-                    service, host, stuck ? INT64_MAX : world->now_ms + world->start_ms);
+            if (!old->ended && old->service == service && !wanted &&
+                replica_successor((int)i) < 0) {
+                struct scripted_replica *r =
+                    replica_add(service, host, stuck ? INT64_MAX : world->now_ms + world->start_ms);
                 r->replaces = (int)i;
                 r->seq = p->seq;
                 missing--;
@@ -310,16 +311,19 @@ static void settled_by_mark(const struct placement *p, struct settle_report *out
     }
     if (undone_of(p->seq, &back)) {
         const struct scripted_replica *r = &world->replicas[back];
-        report(out, r->ended                                             ? SETTLE_DISPLACED
-                    : r->ready_ms <= world->now_ms ? SETTLE_APPLIED : SETTLE_WAITING, back);
+        report(out,
+               r->ended                       ? SETTLE_DISPLACED
+               : r->ready_ms <= world->now_ms ? SETTLE_APPLIED
+                                              : SETTLE_WAITING,
+               back);
         return;
     }
     const struct scripted_replica *r = &world->replicas[id];
     if (r->ended) {
         report(out, SETTLE_DISPLACED, -1);
     } else if (r->ready_ms <= world->now_ms) {
-        report(out, r->host == model_host(world->model, p->target) ? SETTLE_APPLIED
-                                                                   : SETTLE_MISSED, id);
+        report(out, r->host == model_host(world->model, p->target) ? SETTLE_APPLIED : SETTLE_MISSED,
+               id);
     }
 }
 
@@ -348,8 +352,7 @@ static void settled_by_name(const struct placement *p, struct settle_report *out
     }
 }
 
-static int settled(void *ctx, const struct placement *p, struct settle_report *out,
-                   struct err *err)
+static int settled(void *ctx, const struct placement *p, struct settle_report *out, struct err *err)
 {
     (void)ctx;
     if (!alive()) {
@@ -431,18 +434,16 @@ static const struct cluster_adapter cluster = {.name = "scripted",
                                                .close = close_any};
 
 /* [marks][per service]: an orchestrator says of itself what it can. */
-#define ORCHESTRATOR(by_marks, by)                                                              \
-    {                                                                                           \
-        .name = "scripted", .summary = "scripted", .options = no_options, .granularity = (by),  \
-        .start_first = true, .marks = (by_marks), .open = open_any, .place = place,             \
-        .settled = settled, .undo = undo, .release = no_release, .close = close_any             \
+#define ORCHESTRATOR(by_marks, by)                                                                 \
+    {                                                                                              \
+        .name = "scripted", .summary = "scripted", .options = no_options, .granularity = (by),     \
+        .start_first = true, .marks = (by_marks), .open = open_any, .place = place,                \
+        .settled = settled, .undo = undo, .release = no_release, .close = close_any                \
     }
-static const struct orchestrator by_mark[2] = {
-    [PER_INSTANCE] = ORCHESTRATOR(true, PER_INSTANCE),
-    [PER_SERVICE] = ORCHESTRATOR(true, PER_SERVICE)};
-static const struct orchestrator by_count[2] = {
-    [PER_INSTANCE] = ORCHESTRATOR(false, PER_INSTANCE),
-    [PER_SERVICE] = ORCHESTRATOR(false, PER_SERVICE)};
+static const struct orchestrator by_mark[2] = {[PER_INSTANCE] = ORCHESTRATOR(true, PER_INSTANCE),
+                                               [PER_SERVICE] = ORCHESTRATOR(true, PER_SERVICE)};
+static const struct orchestrator by_count[2] = {[PER_INSTANCE] = ORCHESTRATOR(false, PER_INSTANCE),
+                                                [PER_SERVICE] = ORCHESTRATOR(false, PER_SERVICE)};
 
 const struct cluster_adapter *cluster_adapter_find(const char *name)
 {
@@ -751,8 +752,7 @@ void scripted_plan(struct scripted *w, const int *placement)
     w->plan->why = mem_strdup("");
     w->plan->granularity = w->granularity;
     w->plan->status = PLAN_FEASIBLE;
-    if (plan_fill(w->plan, w->model, w->analysis->rows, w->analysis->n_rows, placement, &err) <
-        0) {
+    if (plan_fill(w->plan, w->model, w->analysis->rows, w->analysis->n_rows, placement, &err) < 0) {
         fprintf(stderr, "plan: %s\n", err.text);
         abort();
     }

@@ -1,7 +1,7 @@
 /* scripted_cluster.h - a cluster, its orchestrator, the manager's store and the stage around the
- * executor, all in one process and on a clock of its own: for faults and deaths at chosen points that
- * the embedded cluster cannot show, and for an orchestrator without marks. The test links this instead
- * of adapters/registry.c and model/wire/stage.c, with --wrap=clock_mono_ms. */
+ * executor, all in one process and on a clock of its own: for faults and deaths at chosen points
+ * that the embedded cluster cannot show, and for an orchestrator without marks. The test links this
+ * instead of adapters/registry.c and model/wire/stage.c, with --wrap=clock_mono_ms. */
 #ifndef REMAP_TESTS_SCRIPTED_CLUSTER_H
 #define REMAP_TESTS_SCRIPTED_CLUSTER_H
 
@@ -15,7 +15,7 @@ struct scripted_replica {
     int64_t ready_ms;  /* INT64_MAX: never */
     int replaces;      /* leaves when this one is ready; -1 none */
     bool ended;
-    int64_t seq;       /* the move that made it; 0 none */
+    int64_t seq; /* the move that made it; 0 none */
 };
 
 /* Faults of the next place() or of many; chances are 0 … 1. */

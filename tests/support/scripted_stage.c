@@ -16,7 +16,8 @@ static void body_of_size(struct buf *out, int64_t number, int64_t size)
 {
     buf_printf(out, "{\"v\":1,\"n\":%lld,\"fill\":\"", (long long)number);
     while ((int64_t)out->size < size - 2) {
-        static const char fill[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
+        static const char fill[] =
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
         size_t left = (size_t)(size - 2) - out->size;
         buf_add(out, fill, left < sizeof fill - 1 ? left : sizeof fill - 1);
     }

@@ -108,14 +108,14 @@ static bool all_here(const struct manager *m)
 }
 
 /* Turns the loop until the condition holds. */
-#define UNTIL(m, condition)                                                  \
-    do {                                                                     \
-        int64_t until_ = clock_mono_ms() + PATIENCE_MS;                      \
-        while (!(condition)) {                                               \
-            struct err err_ = ERR_INIT;                                      \
-            assert_true(clock_mono_ms() < until_);                           \
-            assert_int_equal(loop_turn((m)->loop, 100, &err_), 0);           \
-        }                                                                    \
+#define UNTIL(m, condition)                                                                        \
+    do {                                                                                           \
+        int64_t until_ = clock_mono_ms() + PATIENCE_MS;                                            \
+        while (!(condition)) {                                                                     \
+            struct err err_ = ERR_INIT;                                                            \
+            assert_true(clock_mono_ms() < until_);                                                 \
+            assert_int_equal(loop_turn((m)->loop, 100, &err_), 0);                                 \
+        }                                                                                          \
     } while (0)
 
 static struct manager *manager_start(void)
@@ -126,8 +126,8 @@ static struct manager *manager_start(void)
     assert_non_null(mkdtemp(m->dir));
     m->loop = loop_new();
     assert_int_equal(rundir_lock(m->dir, 0, &m->lock, &err), 0);
-    assert_int_equal(supervisor_open(m->loop, m->dir, NULL, &supervisor_events, m, &m->supervisor,
-                                     &err), 0);
+    assert_int_equal(
+        supervisor_open(m->loop, m->dir, NULL, &supervisor_events, m, &m->supervisor, &err), 0);
     assert_int_equal(bus_open(m->loop, m->dir, &bus_events, m, &m->bus, &err), 0);
     UNTIL(m, all_here(m));
     return m;
@@ -201,8 +201,9 @@ static void test_result_when_handled_carries_cycle_and_attempt(void **state)
     UNTIL(m, answered(m));
     assert_int_equal(m->n_seen, 2);
     assert_int_equal(m->seen[0].env.type, MSG_PROGRESS);
-    assert_string_equal(m->seen[0].text,
-                        "{\"v\":1,\"done\":0,\"note\":{\"kind\":\"odd\",\"text\":\"a \\\"note\\\"\"}}");
+    assert_string_equal(
+        m->seen[0].text,
+        "{\"v\":1,\"done\":0,\"note\":{\"kind\":\"odd\",\"text\":\"a \\\"note\\\"\"}}");
     assert_int_equal(m->seen[1].env.type, MSG_RESULT);
     assert_int_equal(m->seen[1].env.cycle, 7);
     assert_int_equal(m->seen[1].env.attempt, 3);
@@ -313,8 +314,7 @@ static void test_stop_when_of_a_request_ends_it_and_the_stage_stays(void **state
     assert_int_equal(last_seen(m)->env.type, MSG_PROGRESS);
     assert_int_equal(bus_send(m->bus, PARTY_PLANNER, &stop, NULL, &err), 0);
     UNTIL(m, answered(m));
-    assert_string_equal(last_seen(m)->text,
-                        "{\"v\":1,\"kind\":\"refused\",\"text\":\"stopped\"}");
+    assert_string_equal(last_seen(m)->text, "{\"v\":1,\"kind\":\"refused\",\"text\":\"stopped\"}");
     m->n_seen = 0;
     ask(m, PARTY_PLANNER, MSG_PLAN, 3, "{\"do\":\"work\",\"n\":1,\"size\":1}");
     UNTIL(m, answered(m));
@@ -553,7 +553,8 @@ static void test_filter_when_run_gives_result_or_error(void **state)
         int exit_code = 0;
         assert_int_equal(stage_filter_run(PARTY_PLANNER, MSG_PLAN, cases[i].request,
                                           strlen(cases[i].request), false, &result, &exit_code,
-                                          &err), cases[i].done);
+                                          &err),
+                         cases[i].done);
         assert_int_equal(exit_code, cases[i].exit_code);
         assert_int_equal(err.kind, cases[i].kind);
         if (cases[i].text) {
@@ -573,7 +574,8 @@ static void test_filter_when_both_documents_are_large_does_not_lock_up(void **st
         buf_puts(&request, " ");
     }
     assert_int_equal(stage_filter_run(PARTY_PLANNER, MSG_PLAN, request.data, request.size, false,
-                                      &result, &exit_code, &err), 0);
+                                      &result, &exit_code, &err),
+                     0);
     assert_int_equal(result.size, 3000000);
 }
 
@@ -583,8 +585,8 @@ static void test_filter_when_it_does_not_know_the_request_is_refused(void **stat
     struct err err = ERR_INIT;
     AUTO_BUF struct buf result = BUF_INIT;
     int exit_code = 0;
-    assert_int_equal(stage_filter_run(PARTY_PLANNER, MSG_IMPORT, "{}", 2, false, &result,
-                                      &exit_code, &err), -1);
+    assert_int_equal(
+        stage_filter_run(PARTY_PLANNER, MSG_IMPORT, "{}", 2, false, &result, &exit_code, &err), -1);
     assert_int_equal(err.kind, ERR_INPUT);
     assert_non_null(strstr(err.text, "--filter import: no such request here"));
 }

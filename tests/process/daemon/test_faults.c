@@ -1,5 +1,6 @@
-/* test_faults.c - what an orchestrator can do wrong while a plan is carried out, each fault shown by
- * the embedded cluster to a real daemon (paper §5.6, §6.5). The plan takes every replica to n-1. */
+/* test_faults.c - what an orchestrator can do wrong while a plan is carried out, each fault shown
+ * by the embedded cluster to a real daemon (paper §5.6, §6.5). The plan takes every replica to n-1.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,16 +16,17 @@
 static void start(struct rig *rig)
 {
     /* A replica takes 10 s to start; all times are divided by the speed. */
-    rig_open(rig, 50, "    mode: act\n    ready_timeout: 60s\n    settle: 5s\n"
-                      "    worse_tolerance: 9\n", "");
+    rig_open(rig, 50,
+             "    mode: act\n    ready_timeout: 60s\n    settle: 5s\n"
+             "    worse_tolerance: 9\n",
+             "");
     rig_start(rig, true);
 }
 
 static void trigger(struct rig *rig)
 {
     AUTO_BUF struct buf answer = BUF_INIT;
-    assert_int_equal(
-        rig_ask(rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer), 0);
+    assert_int_equal(rig_ask(rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer), 0);
 }
 
 static void stop(struct rig *rig)
@@ -35,15 +37,15 @@ static void stop(struct rig *rig)
 
 static int64_t moves(struct rig *rig, const char *state)
 {
-    AUTO_FREE char *sql =
-        mem_printf("SELECT count(*) FROM v_moves WHERE state = '%s'", state);
+    AUTO_FREE char *sql = mem_printf("SELECT count(*) FROM v_moves WHERE state = '%s'", state);
     return rig_number(rig, sql);
 }
 
 static void is_state(struct rig *rig, const char *service, const char *state)
 {
     AUTO_FREE char *sql = mem_printf("SELECT state || coalesce(': ' || reason, '') FROM v_moves "
-                                     "WHERE service = '%s' AND undo_of IS NULL", service);
+                                     "WHERE service = '%s' AND undo_of IS NULL",
+                                     service);
     AUTO_FREE char *text = rig_text(rig, sql);
     print_message("%s %s\n", service, text);
     assert_memory_equal(text, state, strlen(state));
@@ -67,8 +69,7 @@ static void test_faults_that_can_be_waited_out_then_every_move_is_applied_once(v
         trigger(&rig);
         rig_until_state(&rig, 1, "done");
         assert_true(moves(&rig, "applied") > 3);
-        assert_int_equal(rig_number(&rig, "SELECT moves_applied = moves_planned FROM v_cycles"),
-                         1);
+        assert_int_equal(rig_number(&rig, "SELECT moves_applied = moves_planned FROM v_cycles"), 1);
         rig_check(&rig);
         stop(&rig);
     }
@@ -142,7 +143,8 @@ static void test_executor_killed_again_and_again_then_each_move_is_made_once(voi
     /* Two deaths: a third one charged to the cycle would fail it. */
     for (int made = 1; made <= 2; made++) {
         AUTO_FREE char *sql = mem_printf("SELECT count(*) >= %d FROM v_moves "
-                                         "WHERE state IN ('applied', 'intended')", made);
+                                         "WHERE state IN ('applied', 'intended')",
+                                         made);
         rig_until(&rig, sql);
         rig_signal(rig_pid(&rig, "executor"), SIGKILL);
     }

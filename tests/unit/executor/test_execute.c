@@ -56,8 +56,7 @@ static void check_once(const struct world *w)
 }
 
 #define CHECK_STATE(w, seq, state) assert_string_equal(scripted_state((w).s, seq), state)
-#define CHECK_REASON(w, seq, text) \
-    assert_string_equal(scripted_outcome((w).s, seq)->reason, text)
+#define CHECK_REASON(w, seq, text) assert_string_equal(scripted_outcome((w).s, seq)->reason, text)
 
 static void test_plan_when_all_is_well_is_applied_and_told(void **state)
 {
@@ -201,6 +200,27 @@ static void test_move_when_answers_get_lost_is_not_applied_twice(void **state)
         check_once(&w);
         world_free(&w);
     }
+}
+
+static void take_b_away(struct scripted *s)
+{
+    if (scripted_count(s, "b", "h1") && !scripted_count(s, "b", "h2")) { /* it has arrived */
+        scripted_end(s, "b", "h1");
+    }
+}
+
+static void test_move_when_taken_away_before_the_plan_ends_is_displaced(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = take_b_away;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    for (size_t i = 0; i < w.s->plan->n_moves; i++) {
+        const struct move *move = &w.s->plan->moves[i];
+        CHECK_STATE(w, move->seq, move->service == 1 ? "displaced" : "applied");
+    }
+    assert_string_equal(w.s->stopped, "");
+    world_free(&w);
 }
 
 /* --- death --- */
@@ -479,7 +499,8 @@ static void check_undone(struct world *w)
     for (size_t i = 0; i < w->model->n_instances; i++) {
         const struct instance *x = &w->model->instances[i];
         assert_int_equal(scripted_count(w->s, w->model->services[x->service].name,
-                                        w->model->hosts[x->host].name), 1);
+                                        w->model->hosts[x->host].name),
+                         1);
     }
     check_once(w);
 }
@@ -618,6 +639,7 @@ int main(void)
         cmocka_unit_test(test_move_when_refused_fails_and_stops_the_plan),
         cmocka_unit_test(test_move_when_the_orchestrator_forgets_is_asked_for_again),
         cmocka_unit_test(test_move_when_answers_get_lost_is_not_applied_twice),
+        cmocka_unit_test(test_move_when_taken_away_before_the_plan_ends_is_displaced),
         cmocka_unit_test(test_executor_when_killed_at_any_call_applies_each_move_once),
         cmocka_unit_test(test_executor_when_killed_during_a_failure_still_fails_and_undoes),
         cmocka_unit_test(test_swap_when_a_host_is_free_takes_a_detour_with_its_own_row),

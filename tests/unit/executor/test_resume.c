@@ -59,8 +59,10 @@ static void test_resume_count_when_replicas_moved_shows_before_and_now(void **st
 {
     (void)state;
     AUTO(model) struct model *m = two_hosts();
-    struct intent intent = {.service = (char *)"a", .instance = (char *)"a-1",
-                            .source = (char *)"h1", .target = (char *)"h2"};
+    struct intent intent = {.service = (char *)"a",
+                            .instance = (char *)"a-1",
+                            .source = (char *)"h1",
+                            .target = (char *)"h2"};
     struct resume_facts facts = {0};
     intent_count(&intent, m, 0);
     assert_int_equal(intent.n_counts, 1);

@@ -58,9 +58,8 @@ static void test_validate_when_one_thing_is_wrong_names_it(void **state)
     (void)state;
     AUTO(model) struct model *m = cluster();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct verdict v = validate_instance(m, model_instance(m, rows[i].instance),
-                                             rows[i].source, rows[i].target,
-                                             rows[i].move_stateful);
+        struct verdict v = validate_instance(m, model_instance(m, rows[i].instance), rows[i].source,
+                                             rows[i].target, rows[i].move_stateful);
         assert_string_equal(v.why, rows[i].why);
         assert_int_equal(v.kind, rows[i].kind);
     }

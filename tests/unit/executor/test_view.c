@@ -10,8 +10,8 @@
 
 static struct outcome rename_of(const char *from, const char *to)
 {
-    return (struct outcome){.service = (char *)"a", .instance = (char *)from,
-                            .instance_now = (char *)to};
+    return (struct outcome){
+        .service = (char *)"a", .instance = (char *)from, .instance_now = (char *)to};
 }
 
 static void test_lineage_when_renames_come_in_any_order_follows_them_all(void **state)
@@ -98,7 +98,7 @@ static void test_view_when_an_instance_is_gone_finds_its_like_on_its_host(void *
 {
     (void)state;
     struct joined j = join();
-    assert_int_equal(view_find(&j.view, &j.lineage, 0, "h1"), 3); /* wherever it is now */
+    assert_int_equal(view_find(&j.view, &j.lineage, 0, "h1"), 3);  /* wherever it is now */
     assert_int_equal(view_find(&j.view, &j.lineage, 1, "h2"), -1); /* a-9 is taken */
     assert_int_equal(view_find(&j.view, &j.lineage, 1, "h1"), 2);
     assert_string_equal(j.lineage.now[1], "a-7");

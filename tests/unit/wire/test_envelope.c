@@ -45,7 +45,12 @@ static void test_envelope_when_malformed_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", "{", "[]", "null", "1", "\"plan\"",
+        "",
+        "{",
+        "[]",
+        "null",
+        "1",
+        "\"plan\"",
         "{}",
         "{\"v\":1}",
         "{\"v\":2,\"type\":\"plan\",\"cycle\":1,\"attempt\":1}",
@@ -86,12 +91,10 @@ static const struct {
     unsigned types;
 } sentences[] = {
 #define T(type) (1u << MSG_##type)
-    {PARTY_MONITOR, PARTY_MANAGER,
-     T(HELLO) | T(EVENT) | T(PROGRESS) | T(RESULT) | T(FAILURE)},
+    {PARTY_MONITOR, PARTY_MANAGER, T(HELLO) | T(EVENT) | T(PROGRESS) | T(RESULT) | T(FAILURE)},
     {PARTY_ANALYZER, PARTY_MANAGER, T(HELLO) | T(PROGRESS) | T(RESULT) | T(FAILURE)},
     {PARTY_PLANNER, PARTY_MANAGER, T(HELLO) | T(PROGRESS) | T(RESULT) | T(FAILURE)},
-    {PARTY_EXECUTOR, PARTY_MANAGER,
-     T(HELLO) | T(INTENT) | T(PROGRESS) | T(RESULT) | T(FAILURE)},
+    {PARTY_EXECUTOR, PARTY_MANAGER, T(HELLO) | T(INTENT) | T(PROGRESS) | T(RESULT) | T(FAILURE)},
     {PARTY_CLI, PARTY_MANAGER, T(COMMAND)},
     {PARTY_MANAGER, PARTY_MONITOR, T(COLLECT) | T(STORED) | T(STOP)},
     {PARTY_MANAGER, PARTY_ANALYZER, T(ANALYZE) | T(STOP)},

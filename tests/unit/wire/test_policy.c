@@ -16,17 +16,17 @@ static void check_deaths(const struct death *deaths, size_t n)
 {
     struct restarts restarts = {0};
     for (size_t i = 0; i < n; i++) {
-        struct restart_decision d = restarts_died(&restarts, deaths[i].started_ms,
-                                                  deaths[i].died_ms, deaths[i].busy);
+        struct restart_decision d =
+            restarts_died(&restarts, deaths[i].started_ms, deaths[i].died_ms, deaths[i].busy);
         assert_int_equal(d.give_up, deaths[i].give_up);
         assert_int_equal(d.delay_ms, deaths[i].delay_ms);
     }
 }
 
-#define CHECK(...)                                            \
-    do {                                                      \
-        static const struct death deaths[] = {__VA_ARGS__};   \
-        check_deaths(deaths, sizeof deaths / sizeof *deaths); \
+#define CHECK(...)                                                                                 \
+    do {                                                                                           \
+        static const struct death deaths[] = {__VA_ARGS__};                                        \
+        check_deaths(deaths, sizeof deaths / sizeof *deaths);                                      \
     } while (0)
 
 static void test_restarts_when_busy_wait_0_2_4_4_and_never_give_up(void **state)
@@ -52,9 +52,8 @@ static void test_restarts_when_idle_deaths_are_further_apart_go_on(void **state)
 static void test_restarts_when_healthy_for_30_s_are_forgotten(void **state)
 {
     (void)state;
-    CHECK({0, 10, false, false, 0}, {10, 20, false, false, 2000},
-          {2020, 32020, false, false, 0}, {32020, 32030, false, false, 2000},
-          {34030, 34040, false, true, 0});
+    CHECK({0, 10, false, false, 0}, {10, 20, false, false, 2000}, {2020, 32020, false, false, 0},
+          {32020, 32030, false, false, 2000}, {34030, 34040, false, true, 0});
 }
 
 static void test_restarts_when_busy_deaths_lie_between_count_only_idle_ones(void **state)

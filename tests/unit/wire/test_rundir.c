@@ -128,12 +128,12 @@ static void test_rundir_when_the_path_is_too_long_says_how_long_it_may_be(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_rundir_when_locked_refuses_a_second_with_its_pid, make_dir, drop_dir),
-        cmocka_unit_test_setup_teardown(
-            test_rundir_when_a_stage_lives_waits_for_its_end, make_dir, drop_dir),
-        cmocka_unit_test_setup_teardown(
-            test_rundir_when_made_is_for_its_owner_only, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(test_rundir_when_locked_refuses_a_second_with_its_pid,
+                                        make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(test_rundir_when_a_stage_lives_waits_for_its_end, make_dir,
+                                        drop_dir),
+        cmocka_unit_test_setup_teardown(test_rundir_when_made_is_for_its_owner_only, make_dir,
+                                        drop_dir),
         cmocka_unit_test(test_rundir_when_the_path_is_too_long_says_how_long_it_may_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
