@@ -44,6 +44,7 @@ struct maker {
     const struct span_node *nodes;
     size_t n_nodes;
     int32_t *order; /* nodes by service name, then pod */
+    bool *talks;    /* by node: sends or gets messages */
     struct model *model;
     struct span_end *ends;
 };
@@ -114,11 +115,16 @@ static size_t service_end(const struct maker *maker, size_t from)
     return to;
 }
 
-static bool any_reports(const struct maker *maker, size_t from, size_t to)
+/* An address that is only spoken of may be anything, one of the other services among them. */
+static bool is_service(const struct maker *maker, size_t from, size_t to)
 {
-    for (size_t i = from; i < to; i++)
-        if (maker->nodes[maker->order[i]].reports)
+    int32_t name = maker->nodes[maker->order[from]].service;
+    bool address = span_text_is_address(span_table_text(maker->table, name));
+    for (size_t i = from; i < to; i++) {
+        int32_t node = maker->order[i];
+        if (maker->nodes[node].reports || (maker->talks[node] && !address))
             return true;
+    }
     return false;
 }
 
@@ -128,7 +134,7 @@ static int make_all(struct maker *maker, const char *app, struct err *err)
     /* All services first, so that a pod's name can be compared with theirs. */
     for (size_t from = 0; from < maker->n_nodes; from = to) {
         to = service_end(maker, from);
-        if (!any_reports(maker, from, to))
+        if (!is_service(maker, from, to))
             continue;
         int32_t name = maker->nodes[maker->order[from]].service;
         int service = model_add_service(maker->model, span_table_text(maker->table, name), err);
@@ -157,7 +163,13 @@ int span_ends_make(const struct span_table *table, const char *app, struct model
         order[i] = (int32_t)i;
         ends[i] = (struct span_end){LEVEL_SERVICE, -1};
     }
+    AUTO_FREE bool *talks = mem_array(maker.n_nodes + 1, sizeof *talks);
+    size_t n_edges;
+    const struct span_edge *edges = span_table_edges(table, &n_edges);
+    for (size_t i = 0; i < n_edges; i++)
+        talks[edges[i].src] = talks[edges[i].dst] = true;
     maker.order = order;
+    maker.talks = talks;
     maker.ends = ends;
     if (maker.n_nodes > 1)
         qsort_r(order, maker.n_nodes, sizeof *order, compare_order, &maker);

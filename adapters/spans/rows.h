@@ -14,9 +14,9 @@ struct span_end { /* what a node of the table is in the model */
 /* By name, in a model that a cluster adapter has filled. One per node; caller frees. */
 struct span_end *span_ends_join(const struct span_table *table, struct identity *identity);
 
-/* Without a cluster: adds the services that have spans of their own (names only spoken of, such as
- * databases and brokers, stay outside), with their pods as instances, or one instance of the
- * service's name. Order and names do not depend on the order of spans. `app` may be NULL.
+/* Without a cluster: adds every service that the spans name, databases and brokers that only others
+ * speak of among them (an address alone is no name), with their pods as instances, or one instance
+ * of the service's name. Order and names do not depend on the order of spans. `app` may be NULL.
  * *out as above. ERR_TOO_LARGE. */
 int span_ends_make(const struct span_table *table, const char *app, struct model *model,
                    struct span_end **out, struct err *err);

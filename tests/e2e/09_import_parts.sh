@@ -72,7 +72,8 @@ ok "a trace in two files gives the same" cmp -s document.json all.json
 take --traces spans.json --cluster cluster.json --alias redis=shop/db
 is "alias" "$(edge shop/cart-7-b shop/db-7-a)" 2
 take --traces spans.json
-is "without a cluster: services" "$(json "json_extract(d, '\$.services[0].name') || ' ' || json_extract(d, '\$.services[1].name')")" "cart.shop web-ui"
+is "without a cluster: services" "$(sqlite3 :memory: "SELECT group_concat(json_extract(value, '\$.name'), ' ') FROM json_each(readfile('document.json'), '\$.services')")" "cart.shop db redis web-ui"
+is "without a cluster: a database" "$(edge cart-7-b db)" 1
 is "without a cluster: hosts" "$(json "json_array_length(d, '\$.hosts')")" 0
 is "without a cluster: placement" "$(json "json_extract(d, '\$.instances[0].host') IS NULL")" 1
 is "without a cluster: pods" "$(edge web-ui cart-7-b)" 1

@@ -114,22 +114,25 @@ static bool has_note(const struct fixture *f, const char *kind, int64_t count)
     return false;
 }
 
-static void test_services_when_made_then_only_those_with_spans_of_their_own(void **state)
+static void test_services_when_made_then_all_names_but_addresses_only_spoken_of(void **state)
 {
     struct fixture *f = *state;
     int32_t b = node(f, "b", NULL), a = node(f, "a", NULL), db = spoken_of(f, "db");
+    int32_t address = spoken_of(f, "10.1.2.3");
     send(f, b, a, 10, 1000);
     send(f, b, a, 20, 2000);
     send(f, a, db, 5, -1);
+    send(f, a, address, 6, -1);
+    spoken_of(f, "silent");
     make(f);
-    assert_int_equal(f->model->n_services, 2);
+    assert_int_equal(f->model->n_services, 3);
     assert_string_equal(f->model->services[0].name, "a");
     assert_string_equal(f->model->services[0].app, "app");
     assert_int_equal(f->model->instances[0].host, -1);
-    expect(f, "b>a 2 30B 1.5ms");
+    expect(f, "a>db 1 5B; b>a 2 30B 1.5ms");
     assert_int_equal(f->model->traffic.unmapped_count, 1);
-    assert_int_equal(f->model->traffic.unmapped_bytes, 5);
-    assert_string_equal(f->model->traffic.unseen_services[0], "db");
+    assert_int_equal(f->model->traffic.unmapped_bytes, 6);
+    assert_string_equal(f->model->traffic.unseen_services[0], "10.1.2.3");
 }
 
 static void test_instances_when_pods_are_told_then_they_and_single_ones_stand_for_services(
@@ -211,7 +214,7 @@ static void test_ends_when_joined_with_a_cluster_then_pods_teach_the_service_nam
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_services_when_made_then_only_those_with_spans_of_their_own),
+        TEST(test_services_when_made_then_all_names_but_addresses_only_spoken_of),
         TEST(test_instances_when_pods_are_told_then_they_and_single_ones_stand_for_services),
         TEST(test_instances_when_a_pods_name_is_taken_then_the_service_is_in_it),
         TEST(test_traffic_when_within_one_end_then_dropped_and_told),
