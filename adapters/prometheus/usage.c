@@ -214,7 +214,7 @@ static int measure_one(struct prom_usage *usage, const struct usage_query *group
     if (!query)
         return 0;
     AUTO_FREE char *owned = NULL;
-    AUTO_FREE const char **labels = prom_list(group->by, &sums.n_labels, &owned);
+    free(prom_list(group->by, &sums.n_labels, &owned)); /* only their number */
     sums.total = mem_array(n + 1, sizeof *sums.total);
     for (size_t i = 0; i < n; i++)
         sums.total[i] = -1;
