@@ -49,6 +49,7 @@ void plan_free(struct plan *plan)
     for (size_t i = 0; i < plan->n_discarded; i++)
         free(plan->discarded[i].why);
     free(plan->discarded);
+    free(plan->frontier);
     free(plan->requested);
     free(plan->planner);
     free(plan->why);

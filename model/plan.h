@@ -33,6 +33,13 @@ struct discarded {
     char *why;
 };
 
+/* What at most so many restarts buy. */
+struct frontier_point {
+    int64_t restarts;
+    double affinity;
+    int64_t hosts;
+};
+
 struct plan {
     char *requested, *planner, *why;
     enum objective objective;
@@ -56,6 +63,8 @@ struct plan {
     bool unordered;
     int **cycles; /* each a list of seqs, 0-terminated */
     size_t n_cycles;
+    struct frontier_point *frontier; /* by ascending restarts; empty unless asked for */
+    size_t n_frontier;
 };
 
 struct plan *plan_new(void);

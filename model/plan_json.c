@@ -157,6 +157,20 @@ static void put_scalars(struct buf *out, const struct plan *plan, bool measured)
         put_int(out, "solve_ms", plan->solve_ms);
 }
 
+/* Only where it was asked for: an addition to contract.md 3. */
+static void put_frontier(struct buf *out, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_frontier; i++) {
+        const struct frontier_point *point = &plan->frontier[i];
+        buf_puts(out, i ? ",{" : ",\"frontier\":[{");
+        put_int(out, "restarts", point->restarts);
+        put_int(out, "hosts", point->hosts);
+        buf_puts(out, "\"affinity\":");
+        json_put_real(out, point->affinity);
+        buf_puts(out, i + 1 == plan->n_frontier ? "}]" : "}");
+    }
+}
+
 void plan_encode(const struct plan *plan, const struct model *model, bool measured,
                  struct buf *out)
 {
@@ -173,6 +187,7 @@ void plan_encode(const struct plan *plan, const struct model *model, bool measur
     put_discarded(out, plan, model);
     buf_printf(out, "\"unordered\":%s,", plan->unordered ? "true" : "false");
     put_cycles(out, plan);
+    put_frontier(out, plan);
     buf_puts(out, "}");
 }
 
@@ -419,6 +434,28 @@ static int read_scalars(struct plan *plan, const struct jval *root, struct err *
     return jval_opt_int(root, "solve_ms", 0, MODEL_MAX_NUMBER, &plan->solve_ms, err);
 }
 
+static int read_frontier(struct plan *plan, const struct jval *root, struct err *err)
+{
+    static const char *const keys[] = {"restarts", "hosts", "affinity", NULL};
+    struct jval frontier = jval_get(root, "frontier");
+    size_t n;
+
+    if (jval_absent(&frontier))
+        return 0;
+    if (jval_array(&frontier, MODEL_MAX_INSTANCES, &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        struct jval v = jval_at(&frontier, i), affinity = jval_get(&v, "affinity");
+        struct frontier_point *point = ARRAY_PUSH(plan->frontier, plan->n_frontier);
+        if (jval_object(&v, keys, err) < 0 ||
+            read_count(&v, "restarts", &point->restarts, err) < 0 ||
+            read_count(&v, "hosts", &point->hosts, err) < 0 ||
+            jval_real(&affinity, 0, 1e30, &point->affinity, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int read_lists(struct plan *plan, const struct model *model, const struct jval *root,
                       struct err *err)
 {
@@ -448,7 +485,7 @@ static int read_lists(struct plan *plan, const struct model *model, const struct
         if (read_cycle(plan, &v, err) < 0)
             return -1;
     }
-    return 0;
+    return read_frontier(plan, root, err);
 }
 
 struct plan *plan_decode_value(const struct jval *value, const struct model *model,
@@ -458,7 +495,7 @@ struct plan *plan_decode_value(const struct jval *value, const struct model *mod
         "v", "requested", "planner", "why", "objective", "granularity", "status", "cut",
         "iterations", "affinity_before", "affinity_after", "affinity_bound", "gap", "hosts_before",
         "hosts_after", "hosts_bound", "restarts", "coverage", "solve_ms", "moves", "placement",
-        "discarded", "unordered", "cycles", NULL};
+        "discarded", "unordered", "cycles", "frontier", NULL};
     AUTO(plan) struct plan *plan = plan_new();
 
     if (jval_object(value, keys, err) < 0 || read_scalars(plan, value, err) < 0 ||

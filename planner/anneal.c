@@ -205,12 +205,14 @@ void anneal_run(struct place *place, const struct anneal *how, const struct plan
      * let clusters cross full hosts, the last part ends with no gain outweighing anything. */
     double worth = space->total > 0 ? space->total : space->mean * space->n;
     double base = worth / hosts_needed(space);
+    /* From what whole rows are worth down to what single replicas are. */
+    double hot = how->hot * sqrt(mean * space->grain), cold = how->cold * space->grain;
     int64_t batch = 256, batches = how->iterations / batch + 1;
     if (space->n_movable == 0)
         return;
     for (int64_t b = 0; b < batches; b++) {
         double part = (double)b / (double)batches;
-        double temperature = mean * how->hot * pow(how->cold / how->hot, part);
+        double temperature = hot * pow(cold / hot, part);
         struct prices prices = {.over = base * over_price(part),
                                 .host = how->price_host * mean,
                                 .move = how->price_move * mean,

@@ -54,19 +54,25 @@ static void rounds(struct place *place, const struct plan_options *options,
 {
     const struct space *space = place->space;
     struct rng rng = {options->seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
-    bool limited = options->max_moves >= 0;
+    bool limited = options->max_moves >= 0 && options->max_moves < space->n_movable;
+    /* Where moves are few each is worth its share of all degrees; rounds find the price at which as
+     * many move as may. */
+    double price = limited ? 0.2 * space->total / (space->mean * (double)(options->max_moves + 1))
+                           : 1e-4;
     struct anneal how = {
         .hot = 0.9,
         .cold = 0.02,
         .price_host = options->objective == OBJECTIVE_HOSTS ? 3 : 0.05,
-        .price_move = 1e-4,
-        .max_moves = (int)(limited && options->max_moves < space->n ? options->max_moves : -1),
+        .price_move = price,
+        .max_moves = limited ? (int)options->max_moves : -1,
         .iterations = (int64_t)ROUND_PER_INSTANCE * space->n_movable,
     };
     for (int round = 0; round < ROUNDS && !effort->cut; round++) {
         if (round > 0 && best->valid)
             place_set(place, best_at);
         anneal_run(place, &how, options, &rng, effort, best_at, best);
+        if (limited)
+            how.price_move *= place->n_moved > options->max_moves ? 2 : 0.6;
         if (best->valid)
             place_set(place, best_at);
         hubs_candidate(place, options, effort, best_at, best);
@@ -167,20 +173,6 @@ static int finish_without(struct space *space, const struct effort *effort, stru
     return 0;
 }
 
-/* Takes the moves out again. */
-static void plan_clear(struct plan *plan)
-{
-    for (size_t k = 0; k < plan->n_moves; k++)
-        move_wipe(&plan->moves[k]);
-    free(steal(plan->moves));
-    plan->n_moves = 0;
-    for (size_t k = 0; k < plan->n_cycles; k++)
-        free(plan->cycles[k]);
-    free(steal(plan->cycles));
-    plan->n_cycles = 0;
-    plan->unordered = false;
-}
-
 int hubs_finish(struct space *space, const struct plan_options *options,
                 const struct effort *effort, const int *best_at, const struct value *best,
                 struct plan *out, struct err *err)
@@ -198,7 +190,6 @@ int hubs_finish(struct space *space, const struct plan_options *options,
     struct err broken = ERR_INIT;
     if (options->granularity == PER_SERVICE &&
         plan_check(out, model, options->move_stateful, &broken) < 0) {
-        plan_clear(out);
         if (plan_fill(out, model, space->rows, space->n_rows, space->start, err) < 0)
             return -1;
         out->status = PLAN_FEASIBLE;
@@ -239,6 +230,7 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
 const struct planner hubs_planner = {
     .name = "hubs",
     .summary = "groups of partners together: merge, pack, anneal; any size, every rule",
-    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL |
+             TAKES_FRONTIER,
     .plan = hubs_plan,
 };

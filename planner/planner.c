@@ -66,7 +66,8 @@ static int auto_plan(const struct model *model, const struct analysis *analysis,
 static const struct planner auto_planner = {
     .name = "auto",
     .summary = "hba, oa or hubs, whichever suits the size, the time and what is known",
-    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL |
+             TAKES_FRONTIER,
     .plan = auto_plan,
 };
 
@@ -136,6 +137,39 @@ static void plan_bound(struct plan *plan, const struct model *model,
         plan->status = PLAN_OPTIMAL;
 }
 
+/* The best that hubs finds for 1, 2, 5, 10 … restarts, up to those of the plan. Each point has its
+ * part of the time limit; a larger budget never counts for less. */
+static int plan_frontier(struct plan *plan, const struct model *model,
+                         const struct analysis *analysis, const struct plan_options *options,
+                         struct err *err)
+{
+    static const int64_t steps[] = {1, 2, 5};
+    struct plan_options limited = *options;
+    int64_t most = plan->restarts, points = 0;
+    for (int64_t ten = 1; ten < most; ten *= 10)
+        points += 3;
+    limited.time_limit_ms = options->time_limit_ms / (points > 0 ? points : 1) + 1;
+    struct frontier_point last = {0, plan->affinity_before, plan->hosts_before};
+    *ARRAY_PUSH(plan->frontier, plan->n_frontier) = last;
+    for (int64_t k = 0, ten = 1; steps[k] * ten < most; k = (k + 1) % 3, ten *= k ? 1 : 10) {
+        AUTO(plan) struct plan *point = plan_new();
+        limited.max_moves = steps[k] * ten;
+        point->granularity = options->granularity;
+        point->objective = options->objective;
+        if (hubs_planner.plan(model, analysis, &limited, point, err) < 0)
+            return -1;
+        if (point->status == PLAN_FEASIBLE && point->affinity_after > last.affinity)
+            last = (struct frontier_point){point->restarts, point->affinity_after,
+                                           point->hosts_after};
+        if (last.restarts > plan->frontier[plan->n_frontier - 1].restarts)
+            *ARRAY_PUSH(plan->frontier, plan->n_frontier) = last;
+    }
+    if (plan->affinity_after >= last.affinity && most > 0)
+        *ARRAY_PUSH(plan->frontier, plan->n_frontier) =
+            (struct frontier_point){most, plan->affinity_after, plan->hosts_after};
+    return 0;
+}
+
 int planner_run(const struct model *model, const struct analysis *analysis,
                 const struct plan_options *options, struct plan **out, struct err *err)
 {
@@ -155,7 +189,11 @@ int planner_run(const struct model *model, const struct analysis *analysis,
     plan->objective = options->objective;
     plan->granularity = options->granularity;
     plan->hosts_bound = -1;
-    if (planner->plan(model, analysis, options, plan, err) < 0)
+    struct plan_options whole = *options;
+    whole.time_limit_ms /= options->frontier && options->time_limit_ms > 1 ? 2 : 1;
+    if (planner->plan(model, analysis, &whole, plan, err) < 0)
+        return -1;
+    if (options->frontier && plan_frontier(plan, model, analysis, &whole, err) < 0)
         return -1;
     if (plan->status == PLAN_FEASIBLE || plan->status == PLAN_OPTIMAL)
         plan_bound(plan, model, analysis, options);

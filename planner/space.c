@@ -145,6 +145,13 @@ static void groups_init(struct space *space, const struct model *model)
             space->first_link[g + 2] += space->first_link[g + 1];
     }
     size_t halves = space->n_groups ? space->first_link[space->n_groups] : 0;
+    double grains = 0;
+    for (int g = 0; g < space->n_groups; g++)
+        for (size_t l = space->first_link[g]; l < space->first_link[g + 1]; l++) {
+            int size = space->size[g], other = space->size[space->links[l].group];
+            grains += space->links[l].degree / (size > other ? size : other);
+        }
+    space->grain = halves ? grains / (double)halves : 1;
     space->mean = halves ? space->total / ((double)halves / 2) : 1;
 }
 

@@ -43,6 +43,7 @@ struct space {
     bool strict;              /* no host may stay above capacity, no rule broken */
     double total;             /* sum of degrees */
     double mean;              /* mean degree of a row */
+    double grain;             /* mean of what one replica of a row's larger end moves */
 };
 
 /* Rows stay borrowed, as does the model. Returns NULL and ERR_TOO_LARGE where the counts of

@@ -122,6 +122,19 @@ static void put_discarded(const struct plan *plan, const struct model *model, st
         buf_printf(out, "  … and %zu more\n", plan->n_discarded - shown);
 }
 
+static void put_frontier(const struct plan *plan, struct buf *out)
+{
+    static const char *const titles[] = {">restarts", ">affinity", ">hosts", NULL};
+    AUTO(table) struct table *table = table_new(titles);
+    for (size_t i = 0; i < plan->n_frontier; i++) {
+        table_printf(table, "%lld", (long long)plan->frontier[i].restarts);
+        table_printf(table, "%.4f", plan->frontier[i].affinity);
+        table_printf(table, "%lld", (long long)plan->frontier[i].hosts);
+    }
+    buf_puts(out, "\nWhat fewer restarts buy:\n");
+    table_put(table, 2, out);
+}
+
 static void put_summary(const struct plan *plan, const struct model *model, struct buf *out)
 {
     buf_printf(out, "%s plan by %s", plan_status_name(plan->status), plan->planner);
@@ -164,6 +177,8 @@ void plan_text(const struct plan *plan, const struct model *model, struct buf *o
         put_hosts(plan, model, out);
     if (plan->n_discarded)
         put_discarded(plan, model, out);
+    if (plan->n_frontier)
+        put_frontier(plan, out);
 }
 
 int plan_text_document(json_t *document, const struct model *model, struct buf *out,

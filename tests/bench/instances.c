@@ -1,6 +1,7 @@
 /* instances.c - the paper's mock applications (§7). */
 #include "tests/bench/instances.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -274,5 +275,106 @@ struct model *wild_model(const struct wild *wild, uint64_t seed)
         wild_rule(model, &rng);
     wild_rows(model, wild, &rng);
     wild_place(model, wild, &rng);
+    return model;
+}
+
+/* ---- production ---- */
+
+#define PRODUCTION_SERVICES 550
+#define PRODUCTION_REPLICAS 3500
+#define PRODUCTION_HOSTS 100
+#define PRODUCTION_PAIRS 350
+
+static void production_services(struct model *model, struct rng *rng)
+{
+    struct err err = ERR_INIT;
+    int left = PRODUCTION_REPLICAS;
+    for (int s = 0; s < PRODUCTION_SERVICES; s++) {
+        char name[32];
+        snprintf(name, sizeof name, "svc-%03d", s);
+        int service = model_add_service(model, name, &err);
+        int rest = PRODUCTION_SERVICES - s - 1;
+        /* Pareto with exponent 0.75, cut at 200 and at what keeps one for each of the rest. */
+        int replicas = (int)pow(1 - rng_real(rng), -1 / 0.75);
+        replicas = replicas > 200 ? 200 : replicas;
+        replicas = replicas > left - rest ? left - rest : replicas;
+        replicas = rest == 0 && left <= 200 ? left : replicas < 1 ? 1 : replicas;
+        left -= replicas;
+        int64_t cpu = 100 * between(rng, 1, 40), mem = between(rng, 64, 8192) << 20;
+        for (int r = 0; r < replicas; r++) {
+            snprintf(name, sizeof name, "svc-%03d-%03d", s, r);
+            int at = model_add_instance(model, name, service, -1, &err);
+            struct instance *one = &model->instances[at];
+            one->cpu_request_millis = cpu;
+            one->cpu_used_millis = cpu * between(rng, 20, 60) / 100;
+            one->mem_used_bytes = one->mem_request_bytes = mem;
+        }
+    }
+}
+
+/* Ten sizes, scaled so that requests take 88 % of the CPU and 60 % of the memory. */
+static void production_hosts(struct model *model, struct rng *rng)
+{
+    struct err err = ERR_INIT;
+    double cpu = 0, mem = 0, sizes = 0;
+    for (size_t i = 0; i < model->n_instances; i++) {
+        cpu += (double)model->instances[i].cpu_request_millis;
+        mem += (double)model->instances[i].mem_request_bytes;
+    }
+    for (int h = 0; h < PRODUCTION_HOSTS; h++)
+        sizes += 1 + h % 10 * 0.35;
+    for (int h = 0; h < PRODUCTION_HOSTS; h++) {
+        char name[32];
+        snprintf(name, sizeof name, "node-%03d", h);
+        int at = model_add_host(model, name, &err);
+        double part = (1 + h % 10 * 0.35) / sizes;
+        model->hosts[at].cpu_cap_millis = (int64_t)(cpu / 0.88 * part);
+        model->hosts[at].mem_cap_bytes = (int64_t)(mem / 0.60 * part);
+        model->hosts[at].pods_cap = 200;
+    }
+    for (size_t i = 0; i < model->n_instances; i++) {
+        struct instance *one = &model->instances[i];
+        struct load need = instance_load(one);
+        for (int k = 0; k < 20 * PRODUCTION_HOSTS && one->host < 0; k++) {
+            int h = k < 50 ? (int)rng_below(rng, PRODUCTION_HOSTS) : k % PRODUCTION_HOSTS;
+            AUTO_FREE struct load *used = model_host_loads(model);
+            struct load offer = host_offer(&model->hosts[h]);
+            if (load_fits(&offer, &used[h], &need, NULL))
+                one->host = h;
+        }
+    }
+}
+
+/* Pair k weighs like 1 / (k + 5)^1.5: ten of them half. The first 150 services are the component. */
+static void production_pairs(struct model *model, struct rng *rng)
+{
+    model->has_affinities = true;
+    double sum = 0;
+    for (int k = 0; k < PRODUCTION_PAIRS; k++)
+        sum += pow(k + 5, -1.7);
+    for (int k = 0; k < PRODUCTION_PAIRS; k++) {
+        bool inside = k < 200;
+        int low = inside ? 0 : 150, n = inside ? 150 : PRODUCTION_SERVICES - 150;
+        int a = inside && k < 149 ? k + 1 : low + (int)rng_below(rng, (uint32_t)n);
+        int b = inside && k < 149 ? (int)rng_below(rng, (uint32_t)k + 1)
+                                  : low + (int)rng_below(rng, (uint32_t)n);
+        if (a == b)
+            b = low + (b - low + 1) % n;
+        struct affinity *row = ARRAY_PUSH(model->affinities, model->n_affinities);
+        *row = (struct affinity){.level = LEVEL_SERVICE,
+                                 .a = a,
+                                 .b = b,
+                                 .degree = pow(k + 5, -1.7) / sum * (inside ? 1 : 0.1),
+                                 .bytes = -1};
+    }
+}
+
+struct model *production_model(uint64_t seed)
+{
+    struct rng rng = {seed * 31337 + 5};
+    struct model *model = model_new();
+    production_services(model, &rng);
+    production_hosts(model, &rng);
+    production_pairs(model, &rng);
     return model;
 }

@@ -22,6 +22,11 @@ struct mock {
 /* n services of one instance, one on each of n hosts. Caller frees. */
 struct model *mock_model(const struct mock *mock);
 
+/* Shaped like a production cluster (issue 4): some 550 services of 1 to 200 replicas, heavy-tailed, about
+ * 3500 in all; 100 hosts of 10 sizes, CPU 88 % requested; 350 pairs of services of which one component
+ * carries 99 % of the weight and ten pairs half. Spread at random within capacity at the start. */
+struct model *production_model(uint64_t seed);
+
 /* A small random model with the features asked for switched on at random: at most `instances`
  * instances and `hosts` hosts. Its own placement keeps capacities and rules unless `broken`. Degrees
  * are given, multiples of 1/64 so that sums are exact. */
