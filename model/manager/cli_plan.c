@@ -91,7 +91,7 @@ static int plan_run(struct cli *cli, struct err *err)
 
 static const struct cli_option plan_options[] = {
     {'m', "model", "FILE", "the model document; - reads standard input", false},
-    {'p', "planner", "NAME", "auto (the default), hba, oa, oa-modified, hubs, …", false},
+    {'p', "planner", "NAME", "auto (the default), hba, hubs, oa, oa-modified", false},
     {0, "objective", "WHAT", "affinity (the default) or hosts: what counts first", false},
     {'w', "weight", "W", "w of Eq. 1, 0 to 1: 1 counts messages only, 0 bytes only; default 0.5",
      false},
