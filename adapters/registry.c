@@ -1,8 +1,10 @@
 /* registry.c - every adapter this program was built with: four arrays of const structs. An adapter
  * is one folder and one line here (design.md 6). */
 #include "adapters/adapter.h"
+#include "adapters/jaeger/jaeger.h"
 #include "adapters/prometheus/prometheus.h"
 #include "adapters/simulated/simulated.h"
+#include "adapters/zipkin/zipkin.h"
 
 #include <string.h>
 
@@ -20,6 +22,8 @@ const struct metrics_adapter *const metrics_adapters[] = {
 const struct message_adapter *const message_adapters[] = {
     &simulated_messages,
     &prometheus_messages,
+    &zipkin_messages,
+    &jaeger_messages,
     NULL,
 };
 

@@ -37,6 +37,8 @@ struct joiner {
     struct idmap index; /* trace id → open_trace */
     uint64_t (*closed)[CLOSED_WAYS]; /* made when the first trace has to make room */
     struct trace_scratch *scratch;
+    struct span_range range;
+    bool ranged;
 };
 
 struct joiner *joiner_new(struct span_table *table, size_t window)
@@ -48,6 +50,7 @@ struct joiner *joiner_new(struct span_table *table, size_t window)
     joiner->traces = mem_array(window, sizeof *joiner->traces);
     joiner->free_span = joiner->free_trace = joiner->oldest = joiner->newest = NOTHING;
     joiner->scratch = trace_scratch_new();
+    joiner->range = (struct span_range){INT64_MIN, INT64_MIN, INT64_MAX, -1};
     return joiner;
 }
 
@@ -165,9 +168,28 @@ static void count_span(struct span_counts *counts, const struct span *span)
         counts->to_us = end_us;
 }
 
+void joiner_range(struct joiner *joiner, const struct span_range *range)
+{
+    joiner->range = *range;
+    joiner->ranged = true;
+}
+
+static bool in_range(const struct joiner *joiner, const struct span *span)
+{
+    const struct span_range *range = &joiner->range;
+    if (span->start_us >= 0 && (span->start_us < range->before_us || span->start_us >= range->to_us))
+        return false;
+    if (range->service < 0 || (span->start_us >= 0 && span->start_us < range->from_us))
+        return true;
+    return span->node >= 0 &&
+           span_table_nodes(joiner->table, NULL)[span->node].service == range->service;
+}
+
 int joiner_add(struct joiner *joiner, const struct span *span, struct err *err)
 {
     struct span_counts *counts = span_table_counts(joiner->table);
+    if (!in_range(joiner, span))
+        return 0;
     count_span(counts, span);
     if (span->node >= 0)
         span_table_nodes(joiner->table, NULL)[span->node].reports = true;
@@ -175,6 +197,10 @@ int joiner_add(struct joiner *joiner, const struct span *span, struct err *err)
         return -1;
     uint32_t at = idmap_get(&joiner->index, span->trace_hi, span->trace_lo);
     if (at == IDMAP_NONE && closed_knows(joiner, span->trace_hi, span->trace_lo)) {
+        if (joiner->ranged) {
+            counts->duplicates++;
+            return 0;
+        }
         counts->late++;
         if (span->kind != SPAN_LOCAL && span->kind != SPAN_CLIENT)
             counts->late_messages++;

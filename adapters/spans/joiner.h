@@ -21,6 +21,10 @@ struct joiner *joiner_new(struct span_table *table, size_t window);
 void joiner_free(struct joiner *joiner);
 AUTO_DEFINE(joiner)
 
+/* From now on other spans are dropped uncounted, and a span of a closed trace is no late one: it was
+ * there when the trace was closed. */
+void joiner_range(struct joiner *joiner, const struct span_range *range);
+
 /* Copies the span. ERR_TOO_LARGE from the table. */
 int joiner_add(struct joiner *joiner, const struct span *span, struct err *err);
 /* Closes every open trace. */

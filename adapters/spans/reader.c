@@ -39,6 +39,11 @@ void span_reader_free(struct span_reader *reader)
     free(reader);
 }
 
+void span_reader_range(struct span_reader *reader, const struct span_range *range)
+{
+    joiner_range(reader->joiner, range);
+}
+
 int span_reader_feed(struct span_reader *reader, const char *data, size_t size, struct err *err)
 {
     if (!reader->walk)

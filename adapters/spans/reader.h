@@ -12,6 +12,9 @@ struct span_reader *span_reader_new(struct span_table *table, size_t window);
 void span_reader_free(struct span_reader *reader);
 AUTO_DEFINE(span_reader)
 
+/* joiner_range(). */
+void span_reader_range(struct span_reader *reader, const struct span_range *range);
+
 /* One document stream, cut into pieces anywhere; ended by span_reader_end. ERR_INPUT and
  * ERR_TOO_LARGE name line and byte; after an error the reader is only good for
  * span_reader_free. */

@@ -19,4 +19,12 @@ struct span {
     bool shared;                 /* a server's half under its client's id (B3) */
 };
 
+/* Of traces that come whole, and maybe more than once, the spans that are wanted: those that start in
+ * [from_us, to_us), or do not say when, of `service` (name id; -1: of any), and those of any service
+ * that start in [before_us, from_us). */
+struct span_range {
+    int64_t before_us, from_us, to_us;
+    int32_t service;
+};
+
 #endif
