@@ -136,7 +136,8 @@ static void announce(struct manager *m, const struct engine_cycle *c, enum cycle
 
 /* --- saving --- */
 
-/* The executor was lost for good in the middle of it: where the replica is the next inspection tells. */
+/* The executor was lost for good in the middle of it: where the replica is the next inspection
+ * tells. */
 static int close_open(struct manager *m, int64_t cycle, const struct move_row *row, struct err *err)
 {
     AUTO_BUF struct buf outcome = BUF_INIT;
@@ -286,13 +287,17 @@ static void act_send(struct manager *m, const struct engine_action *a)
         tell(m, (struct engine_event){.type = EV_STAGE_DOWN, .stage = stage});
         return;
     }
-    tell(m, (struct engine_event){.type = EV_SENT, .cycle = id, .attempt = attempt,
-                                  .value = allowance});
+    tell(m, (struct engine_event){
+                .type = EV_SENT, .cycle = id, .attempt = attempt, .value = allowance});
     if (rc < 0) {
-        log_error("cycle=%lld request=%s not sent: %s", (long long)id,
-                  message_type_name(env.type), err.text);
-        tell(m, (struct engine_event){.type = EV_FAILURE, .stage = stage, .cycle = id,
-                                      .attempt = attempt, .reason = err.text});
+        log_error("cycle=%lld request=%s not sent: %s", (long long)id, message_type_name(env.type),
+                  err.text);
+        tell(m, (struct engine_event){.type = EV_FAILURE,
+                                      .stage = stage,
+                                      .cycle = id,
+                                      .attempt = attempt,
+                                      .reason = err.text,
+                                      .flag = err.kind == ERR_IO}); /* the store may recover */
     }
 }
 
@@ -396,8 +401,8 @@ void manager_work(struct manager *m)
     set_busy(m);
     if (m->reload_waits && !m->engine.stopping)
         manager_reload(m);
-    bool through = m->engine.stopping ? engine_quiet(&m->engine)
-                                      : m->options->once && engine_idle(&m->engine);
+    bool through =
+        m->engine.stopping ? engine_quiet(&m->engine) : m->options->once && engine_idle(&m->engine);
     if (through)
         manager_leave(m, 2000); /* no request is out: stages leave at once; 2 s for their LINGER */
     arm_tick(m);

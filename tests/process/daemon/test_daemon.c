@@ -53,7 +53,8 @@ static void test_second_daemon_on_the_run_directory_then_refuses_with_one_line(v
     rig_close(&rig);
 }
 
-/* A limit on the size of files stands for the disk: every write beyond it fails, as on a full one. */
+/* A limit on the size of files stands for the disk: every write beyond it fails, as on a full one.
+ */
 static void disk(const struct rig *rig, bool full)
 {
     struct rlimit limit = {full ? 4096 : RLIM_INFINITY, RLIM_INFINITY};
@@ -139,8 +140,8 @@ static void test_pause_survives_a_restart(void **state)
     command(&rig, "{\"v\":1,\"command\":\"pause\"}");
     rig_stop(&rig);
     rig_start(&rig, true);
-    assert_int_equal(
-        rig_ask(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer), -1);
+    assert_int_equal(rig_ask(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer),
+                     -1);
     assert_non_null(strstr(answer.data, "paused"));
     command(&rig, "{\"v\":1,\"command\":\"resume\",\"app\":\"rig\"}");
     trigger(&rig);
@@ -283,8 +284,8 @@ static void test_release_then_counts_first_and_takes_the_marks_off(void **state)
     rig_start(&rig, true);
     trigger(&rig);
     rig_until_state(&rig, 1, "done");
-    assert_int_equal(
-        rig_ask(&rig, "{\"v\":1,\"command\":\"release\",\"app\":\"rug\"}", &answer), -1);
+    assert_int_equal(rig_ask(&rig, "{\"v\":1,\"command\":\"release\",\"app\":\"rug\"}", &answer),
+                     -1);
     assert_string_equal(answer.data, "rug: no such app");
     assert_int_equal(rig_remap(&rig, &out, (const char *const[]){"release", "rig", "b", NULL}), 0);
     assert_string_equal(out.data, "0 replicas restart, one service after the other\n");
@@ -296,6 +297,23 @@ static void test_release_then_counts_first_and_takes_the_marks_off(void **state)
     assert_non_null(line);
     assert_non_null(strstr(line, "\"service\":\"b\""));
     assert_null(strstr(line + 1, "\"do\":\"release\"")); /* counting takes nothing off */
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
+static void test_plan_that_does_not_hold_then_cycle_fails_and_nothing_moves(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_FREE char *stages = mem_printf("libexec_dir: %s\n", REMAP_TEST_LIARS);
+    rig_open(&rig, 50, "    mode: act\n", stages);
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "failed");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
+    assert_non_null(strstr(reason, "planner: move 1 (b-"));
+    assert_non_null(strstr(reason, "is not on its source"));
+    assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_moves"), 0);
     rig_stop(&rig);
     rig_close(&rig);
 }
@@ -331,11 +349,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_pause_survives_a_restart),
         cmocka_unit_test(test_sighup_with_a_bad_file_then_old_configuration_stays_and_says_so),
         cmocka_unit_test(test_observed_plan_when_applied_later_then_moves_as_planned),
-        cmocka_unit_test(test_verification_when_the_application_got_slower_then_undone_with_numbers),
+        cmocka_unit_test(
+            test_verification_when_the_application_got_slower_then_undone_with_numbers),
         cmocka_unit_test(test_move_that_never_gets_ready_then_put_back_and_the_plan_stops),
         cmocka_unit_test(test_source_that_refuses_then_asked_again),
         cmocka_unit_test(test_two_apps_then_nothing_moves_where_the_other_is_not_verified),
         cmocka_unit_test(test_release_then_counts_first_and_takes_the_marks_off),
+        cmocka_unit_test(test_plan_that_does_not_hold_then_cycle_fails_and_nothing_moves),
         cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
     };
     if (argc > 1) /* a pattern of test names */
