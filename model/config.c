@@ -2,7 +2,6 @@
  * into texts, texts into values with defaults and ranges, then what refers to what. */
 #include "model/config.h"
 
-#include <cyaml/cyaml.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +10,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/names.h"
-#include "model/base/yaml.h"
-#include "model/config_keys.h"
+#include "model/config_reading.h"
 #include "model/config_text.h"
 
 /* What libcyaml fills: every scalar as its text, one slot per line of the key table. */
@@ -37,20 +35,17 @@ struct raw_config {
     uint32_t n_sources;
     struct raw_app *apps;
     uint32_t n_apps;
+    struct raw_webhooks *webhooks;
 };
 enum { LIST_NAMESPACES, LIST_SERVICES, LIST_METRICS, LIST_MESSAGES, LIST_WINDOWS, N_LISTS };
 
-/* Limits: names as in contract.md 2 (253), paths as PATH_MAX (4096); more apps or sources than
- * a thousand is a generated mistake. */
-#define MAX_TEXT 4096
-#define MAX_ENTRIES 1000
-
-static const cyaml_schema_value_t text_entry = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, MAX_TEXT)};
+const cyaml_schema_value_t config_text_entry = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CONFIG_MAX_TEXT)};
 
 static const cyaml_schema_field_t option_fields[] = {
     CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct raw_option, name, 1, 253),
-    CYAML_FIELD_STRING_PTR("value", CYAML_FLAG_POINTER, struct raw_option, value, 1, MAX_TEXT),
+    CYAML_FIELD_STRING_PTR("value", CYAML_FLAG_POINTER, struct raw_option, value, 1,
+                           CONFIG_MAX_TEXT),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t option_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_option, option_fields)};
@@ -60,7 +55,7 @@ static const cyaml_schema_field_t source_fields[] = {
     CYAML_FIELD_STRING_PTR("type", CYAML_FLAG_POINTER, struct raw_source, type, 1, 253),
     CYAML_FIELD_SEQUENCE_COUNT("options", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                                struct raw_source, options, n_options, &option_entry, 0,
-                               MAX_ENTRIES),
+                               CONFIG_MAX_ENTRIES),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t source_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_source, source_fields)};
@@ -68,11 +63,12 @@ static const cyaml_schema_value_t source_entry = {
 /* The schema, built once per read from the key tables. */
 struct schema {
     cyaml_schema_field_t app_fields[CONFIG_MAX_KEYS + N_LISTS + 2];
-    cyaml_schema_field_t top_fields[CONFIG_MAX_KEYS + 3];
+    cyaml_schema_field_t top_fields[CONFIG_MAX_KEYS + 4];
+    struct webhooks_schema webhooks;
     cyaml_schema_value_t app, top;
 };
 
-static cyaml_schema_field_t text_field(const char *key, size_t offset)
+cyaml_schema_field_t config_text_field(const char *key, size_t offset)
 {
     return (cyaml_schema_field_t){
         .key = key,
@@ -80,11 +76,11 @@ static cyaml_schema_field_t text_field(const char *key, size_t offset)
         .value = {.type = CYAML_STRING,
                   .flags = CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                   .data_size = sizeof(char),
-                  .string = {.min = 1, .max = MAX_TEXT}},
+                  .string = {.min = 1, .max = CONFIG_MAX_TEXT}},
     };
 }
 
-static cyaml_schema_field_t list_field(const char *key, size_t offset, size_t count_offset,
+cyaml_schema_field_t config_list_field(const char *key, size_t offset, size_t count_offset,
                                        const cyaml_schema_value_t *entry, size_t size,
                                        bool required)
 {
@@ -96,7 +92,7 @@ static cyaml_schema_field_t list_field(const char *key, size_t offset, size_t co
         .value = {.type = CYAML_SEQUENCE,
                   .flags = CYAML_FLAG_POINTER | (required ? 0 : CYAML_FLAG_OPTIONAL),
                   .data_size = (uint32_t)size,
-                  .sequence = {.entry = entry, .min = required, .max = MAX_ENTRIES}},
+                  .sequence = {.entry = entry, .min = required, .max = CONFIG_MAX_ENTRIES}},
     };
 }
 
@@ -105,14 +101,14 @@ static void schema_build(struct schema *s)
     *s = (struct schema){0};
     size_t n = 0;
     for (size_t i = 0; config_app_keys[i].name; i++)
-        s->app_fields[n++] = text_field(config_app_keys[i].name,
+        s->app_fields[n++] = config_text_field(config_app_keys[i].name,
                                         offsetof(struct raw_app, values) + i * sizeof(char *));
     for (size_t i = 0; i < N_LISTS; i++)
-        s->app_fields[n++] = list_field(config_app_lists[i].name,
+        s->app_fields[n++] = config_list_field(config_app_lists[i].name,
                                         offsetof(struct raw_app, lists) + i * sizeof(char **),
                                         offsetof(struct raw_app, n_lists) + i * sizeof(uint32_t),
-                                        &text_entry, sizeof(char *), false);
-    s->app_fields[n++] = list_field("aliases", offsetof(struct raw_app, aliases),
+                                        &config_text_entry, sizeof(char *), false);
+    s->app_fields[n++] = config_list_field("aliases", offsetof(struct raw_app, aliases),
                                     offsetof(struct raw_app, n_aliases), &option_entry,
                                     sizeof(struct raw_option), false);
     assert(n < ARRAY_LEN(s->app_fields));
@@ -121,14 +117,16 @@ static void schema_build(struct schema *s)
                                     .mapping = {.fields = s->app_fields}};
     n = 0;
     for (size_t i = 0; config_top_keys[i].name; i++)
-        s->top_fields[n++] = text_field(config_top_keys[i].name,
+        s->top_fields[n++] = config_text_field(config_top_keys[i].name,
                                         offsetof(struct raw_config, values) + i * sizeof(char *));
-    s->top_fields[n++] = list_field("sources", offsetof(struct raw_config, sources),
+    s->top_fields[n++] = config_list_field("sources", offsetof(struct raw_config, sources),
                                     offsetof(struct raw_config, n_sources), &source_entry,
                                     sizeof(struct raw_source), true);
-    s->top_fields[n++] = list_field("apps", offsetof(struct raw_config, apps),
+    s->top_fields[n++] = config_list_field("apps", offsetof(struct raw_config, apps),
                                     offsetof(struct raw_config, n_apps), &s->app,
                                     sizeof(struct raw_app), true);
+    s->top_fields[n++] =
+        config_webhooks_field(&s->webhooks, offsetof(struct raw_config, webhooks));
     assert(n < ARRAY_LEN(s->top_fields));
     s->top = (cyaml_schema_value_t){.type = CYAML_MAPPING,
                                     .flags = CYAML_FLAG_POINTER,
@@ -138,13 +136,7 @@ static void schema_build(struct schema *s)
 
 /* --- texts into values --- */
 
-/* Where we are: for errors. */
-struct reading {
-    const struct ydoc *doc;
-    struct err *err;
-};
-
-static int bad(const struct reading *r, const char *prefix, const char *key, const char *why)
+int config_bad(const struct reading *r, const char *prefix, const char *key, const char *why)
 {
     char path[128];
     int n = snprintf(path, sizeof path, "%s%s", prefix, key);
@@ -153,15 +145,31 @@ static int bad(const struct reading *r, const char *prefix, const char *key, con
     return ydoc_error(r->doc, r->err, path, "%s", why);
 }
 
-/* Sets every key of a table in *base, from its text or its default. */
-static int values_set(const struct reading *r, const char *prefix, const struct key *keys,
+int config_values_set(const struct reading *r, const char *prefix, const struct key *keys,
                       char **values, void *base)
 {
     for (size_t i = 0; keys[i].name; i++) {
         const char *text = values[i] ? values[i] : keys[i].fallback;
         char why[200];
         if (text && config_text_set(&keys[i], text, base, why, sizeof why))
-            return bad(r, prefix, keys[i].name, why);
+            return config_bad(r, prefix, keys[i].name, why);
+    }
+    return 0;
+}
+
+int config_list_set(const struct reading *r, const char *prefix, const char *name, char *const *raw,
+                    size_t n, char ***out, size_t *count)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *problem = name_problem(raw[i], strlen(raw[i]));
+        for (size_t k = 0; k < i && !problem; k++)
+            problem = strcmp(raw[i], (*out)[k]) == 0 ? "is listed twice" : NULL;
+        if (problem) {
+            char key[64];
+            snprintf(key, sizeof key, "%s[%zu]", name, i);
+            return config_bad(r, prefix, key, problem);
+        }
+        *ARRAY_PUSH(*out, *count) = mem_strdup(raw[i]);
     }
     return 0;
 }
@@ -169,19 +177,8 @@ static int values_set(const struct reading *r, const char *prefix, const struct 
 static int list_set(const struct reading *r, const char *prefix, const struct raw_app *raw,
                     int list, char ***out, size_t *count)
 {
-    for (size_t i = 0; i < raw->n_lists[list]; i++) {
-        const char *text = raw->lists[list][i];
-        const char *problem = name_problem(text, strlen(text));
-        for (size_t k = 0; k < i && !problem; k++)
-            problem = strcmp(text, (*out)[k]) == 0 ? "is listed twice" : NULL;
-        if (problem) {
-            char key[64];
-            snprintf(key, sizeof key, "%s[%zu]", config_app_lists[list].name, i);
-            return bad(r, prefix, key, problem);
-        }
-        *ARRAY_PUSH(*out, *count) = mem_strdup(text);
-    }
-    return 0;
+    return config_list_set(r, prefix, config_app_lists[list].name, raw->lists[list],
+                           raw->n_lists[list], out, count);
 }
 
 static int options_set(const struct reading *r, const char *prefix, const char *list,
@@ -197,7 +194,7 @@ static int options_set(const struct reading *r, const char *prefix, const char *
         if (problem) {
             char key[64];
             snprintf(key, sizeof key, "%s[%zu]", list, i);
-            return bad(r, prefix, key, problem);
+            return config_bad(r, prefix, key, problem);
         }
         struct config_option *option = ARRAY_PUSH(*out, *count);
         option->name = mem_strdup(raw[i].name);
@@ -215,9 +212,9 @@ static int source_set(const struct reading *r, const struct raw_source *raw, siz
     if (!problem && config_source(config, raw->name))
         problem = "another source has this name";
     if (problem)
-        return bad(r, prefix, "name", problem);
+        return config_bad(r, prefix, "name", problem);
     if ((problem = name_problem(raw->type, strlen(raw->type))))
-        return bad(r, prefix, "type", problem);
+        return config_bad(r, prefix, "type", problem);
     struct config_source *source = ARRAY_PUSH(config->sources, config->n_sources);
     source->name = mem_strdup(raw->name);
     source->type = mem_strdup(raw->type);
@@ -233,7 +230,7 @@ static int windows_set(const struct reading *r, const char *prefix, const struct
         if (config_window_parse(raw->lists[LIST_WINDOWS][i], &window)) {
             char key[32];
             snprintf(key, sizeof key, "windows[%zu]", i);
-            return bad(r, prefix, key,
+            return config_bad(r, prefix, key,
                        "must be like \"Mon-Fri 22:00-06:00\" or \"Sat,Sun 00:00-24:00\" (UTC)");
         }
         *ARRAY_PUSH(app->windows, app->n_windows) = window;
@@ -261,18 +258,18 @@ static int refers(const struct reading *r, const char *prefix, const char *key, 
     free(known);
     snprintf(why, sizeof why, "there is no source \"%.100s\"%s%.100s%s", name,
              near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-    return bad(r, prefix, place, why);
+    return config_bad(r, prefix, place, why);
 }
 
 static int app_check(const struct reading *r, const char *prefix, const struct config *config,
                      struct config_app *app)
 {
     if (!app->name)
-        return bad(r, prefix, "", "\"name\" is missing");
+        return config_bad(r, prefix, "", "\"name\" is missing");
     if (config_app(config, app->name) != app)
-        return bad(r, prefix, "name", "another app has this name");
+        return config_bad(r, prefix, "name", "another app has this name");
     if (!app->cluster)
-        return bad(r, prefix, "", "\"cluster\" is missing");
+        return config_bad(r, prefix, "", "\"cluster\" is missing");
     if (!app->orchestrator)
         app->orchestrator = mem_strdup(app->cluster);
     if (refers(r, prefix, "cluster", -1, config, app->cluster) ||
@@ -287,7 +284,7 @@ static int app_check(const struct reading *r, const char *prefix, const struct c
     if (!app->window_ms)
         app->window_ms = app->interval_ms;
     if (app->interval_min_ms > app->interval_max_ms)
-        return bad(r, prefix, "interval_min", "is longer than interval_max");
+        return config_bad(r, prefix, "interval_min", "is longer than interval_max");
     return 0;
 }
 
@@ -297,7 +294,7 @@ static int app_set(const struct reading *r, const struct raw_app *raw, size_t in
     char prefix[40];
     snprintf(prefix, sizeof prefix, "apps[%zu].", index);
     struct config_app *app = ARRAY_PUSH(config->apps, config->n_apps);
-    if (values_set(r, prefix, config_app_keys, (char **)raw->values, app) ||
+    if (config_values_set(r, prefix, config_app_keys, (char **)raw->values, app) ||
         list_set(r, prefix, raw, LIST_NAMESPACES, &app->namespaces, &app->n_namespaces) ||
         list_set(r, prefix, raw, LIST_SERVICES, &app->services, &app->n_services) ||
         list_set(r, prefix, raw, LIST_METRICS, &app->metrics, &app->n_metrics) ||
@@ -316,7 +313,7 @@ static int listen_check(const struct reading *r, const struct config *config)
     bool loopback = strncmp(listen, "127.", 4) == 0 || strncmp(listen, "[::1]", 5) == 0 ||
                     strncmp(listen, "localhost:", 10) == 0 || strcmp(listen, "off") == 0;
     if (!loopback && !config->http_token_file)
-        return bad(r, "", "http_listen",
+        return config_bad(r, "", "http_listen",
                    "is reachable from outside: set http_token_file, or listen on 127.0.0.1");
     return 0;
 }
@@ -332,12 +329,12 @@ static struct config *config_from(const struct ydoc *doc, const char *name, stru
         struct raw_config *raw = data;
         config = mem_alloc(sizeof *config);
         config->path = mem_strdup(name);
-        int rc = values_set(&r, "", config_top_keys, raw->values, config);
+        int rc = config_values_set(&r, "", config_top_keys, raw->values, config);
         for (size_t i = 0; rc == 0 && i < raw->n_sources; i++)
             rc = source_set(&r, &raw->sources[i], i, config);
         for (size_t i = 0; rc == 0 && i < raw->n_apps; i++)
             rc = app_set(&r, &raw->apps[i], i, config);
-        if (rc || listen_check(&r, config)) {
+        if (rc || config_webhooks_set(&r, raw->webhooks, config) || listen_check(&r, config)) {
             config_free(config);
             config = NULL;
         }
@@ -363,7 +360,7 @@ struct config *config_read(const char *path, struct err *err)
 
 /* --- the rest --- */
 
-static void texts_free(const struct key *keys, void *base)
+void config_texts_free(const struct key *keys, void *base)
 {
     for (; keys->name; keys++)
         if (keys->kind == KEY_TEXT || keys->kind == KEY_NAME || keys->kind == KEY_LISTEN)
@@ -379,7 +376,7 @@ static void options_free(struct config_option *options, size_t n)
     free(options);
 }
 
-static void strings_free(char **strings, size_t n)
+void config_strings_free(char **strings, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         free(strings[i]);
@@ -398,15 +395,16 @@ void config_free(struct config *config)
     }
     for (size_t i = 0; i < config->n_apps; i++) {
         struct config_app *app = &config->apps[i];
-        texts_free(config_app_keys, app);
-        strings_free(app->namespaces, app->n_namespaces);
-        strings_free(app->services, app->n_services);
-        strings_free(app->metrics, app->n_metrics);
-        strings_free(app->messages, app->n_messages);
+        config_texts_free(config_app_keys, app);
+        config_strings_free(app->namespaces, app->n_namespaces);
+        config_strings_free(app->services, app->n_services);
+        config_strings_free(app->metrics, app->n_metrics);
+        config_strings_free(app->messages, app->n_messages);
         options_free(app->aliases, app->n_aliases);
         free(app->windows);
     }
-    texts_free(config_top_keys, config);
+    config_texts_free(config_top_keys, config);
+    config_webhooks_free(config->webhooks);
     free(config->sources);
     free(config->apps);
     free(config->path);

@@ -66,6 +66,28 @@ struct config_app {
     char *tenant;              /* default: the namespace */
 };
 
+struct config_provider { /* whose events are believed, and by which proof */
+    char *name;             /* travis, github, gitlab, gitea, generic */
+    char *secret_file, *token_file, *public_key_file;
+};
+
+struct config_route { /* which deployment is whose */
+    char *app, *provider /* NULL: any */, *repository;
+    char **branches, **environments, **workflows; /* patterns; empty: all (workflows: none) */
+    size_t n_branches, n_environments, n_workflows;
+};
+
+struct config_webhooks {
+    char *listen;                          /* "127.0.0.1:9471"; "off" */
+    char *tls_cert_file, *tls_key_file;    /* both or none */
+    int64_t rate;                          /* requests a minute and address */
+    int64_t replay_window_ms;
+    struct config_provider *providers;
+    size_t n_providers;
+    struct config_route *routes;
+    size_t n_routes;
+};
+
 struct config {
     char *path; /* where it was read */
     char *store, *run_dir, *libexec_dir; /* NULL: not given; see cli_store_path(), cli_run_dir() */
@@ -81,6 +103,7 @@ struct config {
     size_t n_sources;
     struct config_app *apps;
     size_t n_apps;
+    struct config_webhooks *webhooks; /* NULL: none are listened for */
 };
 
 /* ERR_CONFIG `remap.yaml:12: apps[0].intervall: unknown key; did you mean "interval"?`. Whether

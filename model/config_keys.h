@@ -39,5 +39,8 @@ struct list_key {
     const char *name, *help;
 };
 extern const struct list_key config_app_lists[];
+/* The section `webhooks`, its providers and its routes (config_webhooks.c). */
+extern const struct key config_webhooks_keys[], config_provider_keys[], config_route_keys[];
+extern const struct list_key config_route_lists[];
 
 #endif

@@ -1,6 +1,7 @@
 /* config_text.c - texts of configuration values: durations, sizes, counts, ratios, choices, listen
  * addresses, time windows; and the refusal of secrets that stand in the file itself. */
 #include "model/config_text.h"
+#include "model/config_reading.h"
 
 #include <errno.h>
 #include <math.h>
@@ -345,4 +346,5 @@ void config_reference(struct buf *out)
     reference_keys(out, "apps[].", config_app_keys);
     for (const struct list_key *list = config_app_lists; list->name; list++)
         reference_line(out, "apps[].", list->name, "[]", list->help);
+    config_webhooks_reference(out, reference_keys, reference_line);
 }

@@ -428,6 +428,8 @@ static void on_hello(void *ctx, enum party stage, int64_t pid)
     if (pid != supervisor_pid(m->supervisor, stage))
         return; /* of a life that has ended meanwhile */
     m->hello[stage] = true;
+    if (stage == PARTY_MONITOR)
+        manager_configure(m);
     tell_ready(m);
     manager_event(m, (struct engine_event){.type = EV_STAGE_UP, .stage = stage});
 }
@@ -465,6 +467,7 @@ static void on_received(void *ctx, enum party from, const char *peer, const stru
     case MSG_IMPORT:
     case MSG_PROCEED:
     case MSG_STORED:
+    case MSG_CONFIGURE:
     case MSG_STOP:
     case MSG_N_TYPES:
         log_warn("peer=%s sent %s", peer, message_type_name(env->type));

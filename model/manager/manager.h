@@ -7,6 +7,7 @@
  *   manager_plan.c     plans between planner and executor: calm, bases, subsets
  *   manager_command.c  what the command line asks
  *   manager_release.c  pins taken off again
+ *   manager_hooks.c    deployments reported to the monitor
  *   manager_start.c    configuration, recovery, reload */
 #ifndef REMAP_MANAGER_MANAGER_H
 #define REMAP_MANAGER_MANAGER_H
@@ -131,8 +132,6 @@ void progress_received(struct manager *m, enum party stage, const struct envelop
                        const char *body, size_t size);
 void intent_received(struct manager *m, const struct envelope *env, const char *body,
                      size_t size);
-void event_received(struct manager *m, const struct envelope *env, const char *body,
-                    size_t size);
 void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move);
 
 /* --- manager_plan.c --- */
@@ -165,7 +164,17 @@ void release_answered(struct manager *m, const struct envelope *env, const char 
 void release_lost(struct manager *m, const char *why); /* the executor died */
 void release_free(struct release *release);
 
+/* --- manager_hooks.c --- */
+/* The body of `configure`; hooks may be NULL. */
+void configure_build(const struct config_webhooks *hooks, struct buf *out);
+/* Tells the monitor what to listen to, if it is there and this is `run`. */
+void manager_configure(struct manager *m);
+void event_received(struct manager *m, const struct envelope *env, const char *body,
+                    size_t size);
+
 /* --- manager_start.c --- */
+/* A time of the app's cluster, in ours; -1 stays -1. */
+int64_t app_divided_ms(const struct config *config, size_t app, int64_t ms);
 int manager_apps_set(struct manager *m, const struct config *config, struct err *err);
 int manager_restore(struct manager *m, struct err *err);
 void manager_reload(struct manager *m);

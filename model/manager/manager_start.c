@@ -29,6 +29,11 @@ static int64_t divided(int64_t ms, double speed)
     return ms > 0 && out < 1 ? 1 : out;
 }
 
+int64_t app_divided_ms(const struct config *config, size_t app, int64_t ms)
+{
+    return ms < 0 ? ms : divided(ms, app_speed(config, &config->apps[app]));
+}
+
 /* Every time that is the cluster's; those of our own processes (planner) stay. */
 static struct config_app app_times(const struct config *config, const struct config_app *app)
 {
@@ -217,5 +222,6 @@ void manager_reload(struct manager *m)
     log_init("remap", m->config->log_level, m->config->log_format);
     log_info("configuration read again: %s", m->config->path);
     manager_note(m, NULL, "config", 0, "read again");
+    manager_configure(m);
     manager_work(m);
 }

@@ -132,6 +132,12 @@ int store_savings_save(struct store *store, int64_t cycle, const struct savings 
 /* app may be NULL; cycle <= 0: belongs to none; out_id may be NULL. */
 int store_event_add(struct store *store, const char *app, const char *kind, int64_t cycle,
                     const char *text, int64_t now_ms, int64_t *out_id, struct err *err);
+/* The same for what a webhook delivered (model/wire/README.md `event`). Where this delivery was
+ * stored for the app within the last window_ms, nothing is added: *duplicate, and *out_id is that
+ * event. */
+int store_event_deliver(struct store *store, const char *app, const char *kind, const char *text,
+                        const char *delivery, int64_t window_ms, int64_t now_ms, int64_t *out_id,
+                        bool *duplicate, struct err *err);
 struct app_row {
     char *app;
     char *mode; /* observe, propose, act as last configured, for `remap status`; NULL: set keeps it */

@@ -175,6 +175,68 @@ int store_event_add(struct store *store, const char *app, const char *kind, int6
     return 0;
 }
 
+/* *out: the event of a delivery that is not older than since_ms, 0 when there is none. */
+static int delivery_find(struct store *store, const char *delivery, const char *app,
+                         int64_t since_ms, int64_t *out, struct err *err)
+{
+    static const char sql[] = "SELECT e.event_id FROM deliveries d JOIN events e USING (event_id)"
+                              " WHERE d.delivery = ?1 AND d.app = ?2 AND e.at_ms >= ?3";
+    sqlite3_stmt *statement = store_use(store, ST_DELIVERY_FIND, sql, err);
+    if (!statement) {
+        return -1;
+    }
+    bind_text(statement, 1, delivery);
+    bind_text(statement, 2, app);
+    bind_int(statement, 3, since_ms);
+    int rc = sqlite3_step(statement);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_reset(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : store_error(store, err);
+}
+
+static int delivery_set(struct store *store, const char *delivery, const char *app, int64_t event,
+                        struct err *err)
+{
+    static const char sql[] = "INSERT INTO deliveries (delivery, app, event_id) VALUES (?1, ?2, ?3)"
+                              " ON CONFLICT (delivery, app) DO UPDATE SET event_id = ?3";
+    sqlite3_stmt *statement = store_use(store, ST_DELIVERY_SET, sql, err);
+    if (!statement) {
+        return -1;
+    }
+    bind_text(statement, 1, delivery);
+    bind_text(statement, 2, app);
+    bind_int(statement, 3, event);
+    return store_run(store, statement, err);
+}
+
+int store_event_deliver(struct store *store, const char *app, const char *kind, const char *text,
+                        const char *delivery, int64_t window_ms, int64_t now_ms, int64_t *out_id,
+                        bool *duplicate, struct err *err)
+{
+    bool own = !store->in_begin;
+    int64_t id = 0;
+    const char *whose = app ? app : "";
+    if (own && store_begin(store, err)) {
+        return -1;
+    }
+    int rc = delivery_find(store, delivery, whose, now_ms - window_ms, &id, err);
+    bool known = id != 0;
+    if (!rc && !known &&
+        (store_event_add(store, app, kind, 0, text, now_ms, &id, err) ||
+         delivery_set(store, delivery, whose, id, err))) {
+        rc = -1;
+    }
+    if (rc && own) {
+        store_rollback(store);
+    }
+    if (rc || (own && store_commit(store, err))) {
+        return -1;
+    }
+    *out_id = id;
+    *duplicate = known;
+    return 0;
+}
+
 /* --- apps --- */
 
 void app_row_wipe(struct app_row *row)

@@ -41,6 +41,7 @@ static const struct {
     [MSG_IMPORT] = {"import", EXTRA_NONE, 0, 0, 0, 0},
     [MSG_PROCEED] = {"proceed", EXTRA_SEQ, TO(PARTY_MANAGER), TO(PARTY_EXECUTOR), 0, 0},
     [MSG_STORED] = {"stored", EXTRA_ID, TO(PARTY_MANAGER), TO(PARTY_MONITOR), 0, 0},
+    [MSG_CONFIGURE] = {"configure", EXTRA_NONE, TO(PARTY_MANAGER), TO(PARTY_MONITOR), 0, 0},
     [MSG_STOP] = {"stop", EXTRA_NONE, TO(PARTY_MANAGER), STAGES, 0, 0},
 };
 

@@ -36,6 +36,7 @@ enum message_type {
     MSG_IMPORT,  /* → monitor: recorded data into a model (filter only) */
     MSG_PROCEED, /* → executor: the intent is committed */
     MSG_STORED,  /* → monitor: the event is committed */
+    MSG_CONFIGURE, /* → monitor: what to listen to from now on; no answer (as a filter: a check) */
     MSG_STOP,    /* → any stage: wind up the request of this cycle; cycle 0: leave */
     MSG_N_TYPES
 };

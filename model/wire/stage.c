@@ -136,8 +136,8 @@ void stage_wait_through(struct stage *stage, int64_t ms)
     stage_wait_until(stage, ms, true);
 }
 
-void stage_event(struct stage *stage, const char *body, size_t size,
-                 void (*stored)(void *ctx, int64_t row), void *ctx)
+int64_t stage_event(struct stage *stage, const char *body, size_t size,
+                    void (*stored)(void *ctx, int64_t row, bool duplicate), void *ctx)
 {
     assert(!stage->options.filter);
     struct stage_event_wait *wait = ARRAY_PUSH(stage->events, stage->n_events);
@@ -146,6 +146,22 @@ void stage_event(struct stage *stage, const char *body, size_t size,
     struct buf copy = BUF_INIT;
     buf_add(&copy, body, size);
     stage_send(stage, &env, &copy);
+    return env.id;
+}
+
+void stage_event_forget(struct stage *stage, int64_t id)
+{
+    for (size_t i = 0; i < stage->n_events; i++) {
+        if (stage->events[i].id == id) {
+            stage->events[i] = stage->events[--stage->n_events];
+            return;
+        }
+    }
+}
+
+struct loop *stage_loop(struct stage *stage)
+{
+    return stage->loop;
 }
 
 void stage_watch(struct stage *stage, int fd, short events, loop_fd_fn *fn, void *ctx)

@@ -47,6 +47,9 @@ struct stage_program {
      * may register descriptors with stage_watch(). NULL when unused. */
     int (*open)(struct stage *stage, void **state, struct err *err);
     void (*close)(void *state);
+    /* Optional: `configure` came, at any time, also during a request. Nothing is answered, so what is
+     * wrong becomes an event. Bodies are borrowed. */
+    void (*configure)(void *state, const char *body, size_t size);
 };
 
 int stage_main(const struct stage_program *program, int argc, char **argv);
@@ -70,14 +73,20 @@ bool stage_leaving(struct stage *stage);
 bool stage_wait(struct stage *stage, int64_t ms);
 /* The same for what `stop` must let finish (a move under way): waits the whole time. */
 void stage_wait_through(struct stage *stage, int64_t ms);
-/* Something to keep (a webhook): sends `event` with the body; stored(ctx, row) is called from a
- * later turn of the loop once the manager has committed it (row: its events id). Several may be
- * under way; those of a stage that dies are lost, so the webhook's sender repeats. */
-void stage_event(struct stage *stage, const char *body, size_t size,
-                 void (*stored)(void *ctx, int64_t row), void *ctx);
+/* Something to keep (a webhook): sends `event` with the body; stored(ctx, row, duplicate) is called
+ * from a later turn of the loop once the manager has committed it (row: its events id; duplicate: it
+ * was there already, that is its row, and nothing was done now). Several may be under way; those of
+ * a stage that dies are lost, so the webhook's sender repeats. Returns the event's number, for
+ * stage_event_forget(). */
+int64_t stage_event(struct stage *stage, const char *body, size_t size,
+                    void (*stored)(void *ctx, int64_t row, bool duplicate), void *ctx);
+/* Nobody waits for it any more: stored() is not called. */
+void stage_event_forget(struct stage *stage, int64_t id);
 /* Descriptors of the stage's own, watched between and (through stage_progress) during requests. */
 void stage_watch(struct stage *stage, int fd, short events, loop_fd_fn *fn, void *ctx);
 void stage_unwatch(struct stage *stage, int fd);
+/* The loop itself, for what has timers of its own (a listener). */
+struct loop *stage_loop(struct stage *stage);
 /* True when running as a filter (no store behind it). */
 bool stage_is_filter(const struct stage *stage);
 

@@ -52,14 +52,16 @@ static void stage_answer_failure(struct stage *stage, const struct envelope *req
 /* The answer to `stored`: the event's row goes to whoever waits for it. */
 static void stage_stored(struct stage *stage, int64_t id, const char *body, size_t size)
 {
-    static const char *const keys[] = {"v", "id", NULL};
+    static const char *const keys[] = {"v", "id", "duplicate", NULL};
     struct err err = ERR_INIT;
     int64_t row = 0;
+    bool duplicate = false;
     AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_header, &err);
     struct jval root = jval_root(tree);
     struct jval row_v = jval_get(&root, "id");
     if (!tree || jval_object(&root, keys, &err) < 0 ||
-        jval_int(&row_v, 0, INT64_MAX, &row, &err) < 0) {
+        jval_int(&row_v, 0, INT64_MAX, &row, &err) < 0 ||
+        jval_opt_bool(&root, "duplicate", &duplicate, &err) < 0) {
         log_warn("stored: %s", err.text);
         return;
     }
@@ -67,7 +69,7 @@ static void stage_stored(struct stage *stage, int64_t id, const char *body, size
         struct stage_event_wait wait = stage->events[i];
         if (wait.id == id) {
             stage->events[i] = stage->events[--stage->n_events];
-            wait.stored(wait.ctx, row);
+            wait.stored(wait.ctx, row, duplicate);
             return;
         }
     }
@@ -115,6 +117,13 @@ static bool stage_take(struct stage *stage, struct frames *frames)
     }
     if (env.type == MSG_STORED) {
         stage_stored(stage, env.id, zmq_msg_data(&frames->body), zmq_msg_size(&frames->body));
+        return false;
+    }
+    if (env.type == MSG_CONFIGURE) {
+        if (stage->program->configure) {
+            stage->program->configure(stage->state, zmq_msg_data(&frames->body),
+                                      zmq_msg_size(&frames->body));
+        }
         return false;
     }
     if (stage->has_next) {
@@ -284,9 +293,8 @@ static void stage_disconnect(struct stage *stage)
 
 static int stage_live(struct stage *stage, struct err *err)
 {
-    void *state = NULL;
     if (stage_tie(stage, err) < 0 || stage_connect(stage, err) < 0 ||
-        (stage->program->open && stage->program->open(stage, &state, err) < 0)) {
+        (stage->program->open && stage->program->open(stage, &stage->state, err) < 0)) {
         return -1;
     }
     stage_hello(stage);
@@ -299,7 +307,7 @@ static int stage_live(struct stage *stage, struct err *err)
         }
     }
     if (stage->program->close) {
-        stage->program->close(state);
+        stage->program->close(stage->state);
     }
     return done;
 }

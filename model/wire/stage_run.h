@@ -15,7 +15,7 @@ struct stage_options {
 
 struct stage_event_wait { /* an `event` that is not yet stored */
     int64_t id;
-    void (*stored)(void *ctx, int64_t row);
+    void (*stored)(void *ctx, int64_t row, bool duplicate);
     void *ctx;
 };
 
@@ -25,6 +25,7 @@ struct stage {
     struct loop *loop;
     void *zmq, *dealer; /* NULL in a filter */
     struct outbox outbox;
+    void *state;  /* what the program's open() made */
     bool leaving; /* `stop` of the stage, or SIGTERM */
 
     /* The request under way: */

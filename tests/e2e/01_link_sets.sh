@@ -45,7 +45,8 @@ only 'sqlite3\.h' model/store/
 only 'zmq\.h' model/wire/
 only 'glpk\.h' planner/
 only 'curl/' adapters/
-only 'microhttpd\.h' model/manager/http monitor/ adapters/simulated/server/
+only 'microhttpd\.h' model/wire/listener adapters/simulated/server/
+only 'openssl/' monitor/webhook/
 only 'cyaml/|yaml\.h' model/base/yaml model/config adapters/simulated/server/
 only 'yajl/' adapters/ monitor/ model/base/
 

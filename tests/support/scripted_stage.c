@@ -24,8 +24,9 @@ static void body_of_size(struct buf *out, int64_t number, int64_t size)
     buf_puts(out, "\"}");
 }
 
-static void on_stored(void *ctx, int64_t row)
+static void on_stored(void *ctx, int64_t row, bool duplicate)
 {
+    (void)duplicate;
     *(int64_t *)ctx = row;
 }
 

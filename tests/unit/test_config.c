@@ -61,6 +61,42 @@ static void test_shipped_file_when_searched_then_every_key_is_there(void **state
         if (!mentions(text.data, k->name, 4))
             fail_msg("etc/remap.yaml does not mention apps[].%s", k->name);
     assert_true(n_top < CONFIG_MAX_KEYS && n_app < CONFIG_MAX_KEYS);
+    const struct key *const hooks[] = {config_webhooks_keys, config_provider_keys,
+                                       config_route_keys};
+    for (size_t i = 0; i < ARRAY_LEN(hooks); i++)
+        for (const struct key *k = hooks[i]; k->name; k++)
+            if (!strstr(text.data, k->name))
+                fail_msg("etc/remap.yaml does not mention webhooks: %s", k->name);
+}
+
+/* The section that is shipped as a comment is a valid one. */
+static void test_shipped_webhooks_when_uncommented_then_read(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf text = BUF_INIT;
+    AUTO_BUF struct buf plain = BUF_INIT;
+    assert_int_equal(file_read(REMAP_SOURCE_DIR "/etc/remap.yaml", 1 << 20, &text, &err), 0);
+    const char *from = strstr(text.data, "#webhooks:"), *to = strstr(text.data, "# ---- apps");
+    assert_true(from && to);
+    buf_add(&plain, text.data, (size_t)(from - text.data));
+    for (const char *p = from; p < to; p++)
+        if (*p != '#' || (p > from && p[-1] != '\n'))
+            buf_add(&plain, p, 1);
+    buf_puts(&plain, to);
+    AUTO(config) struct config *config = parse(plain.data, &err);
+    if (!config)
+        fail_msg("%s", err.text);
+    const struct config_webhooks *hooks = config->webhooks;
+    assert_non_null(hooks);
+    assert_string_equal(hooks->listen, "127.0.0.1:9471");
+    assert_int_equal(hooks->rate, 60);
+    assert_int_equal(hooks->replay_window_ms, 300000);
+    assert_int_equal(hooks->n_providers, 5);
+    assert_string_equal(hooks->providers[2].public_key_file, "/etc/remap/travis.pem");
+    assert_int_equal(hooks->n_routes, 1);
+    assert_string_equal(hooks->routes[0].repository, "acme/sock-shop");
+    assert_string_equal(hooks->routes[0].workflows[0], "deploy.yml");
 }
 
 /* What the shipped file shows as defaults is what an app without those keys gets. */
@@ -117,7 +153,28 @@ struct refusal {
 };
 
 #define APP "apps:\n  - name: a\n    cluster: c\n"
+#define HOOKS SOURCES "apps: [{name: a, cluster: c}]\nwebhooks:\n"
+#define GITHUB "  providers: [{name: github, secret_file: /s}]\n"
+#define ROUTE "  routes: [{app: a, repository: o/r}]\n"
 static const struct refusal refusals[] = {
+    {HOOKS ROUTE, "r.yaml:4: webhooks: \"providers\" is missing"},
+    {HOOKS GITHUB, "r.yaml:4: webhooks: \"routes\" is missing"},
+    {HOOKS GITHUB "  routes: [{app: b, repository: o/r}]\n",
+     "r.yaml:5: webhooks.routes[0].app: there is no such app"},
+    {HOOKS GITHUB "  routes: [{app: a}]\n",
+     "r.yaml:5: webhooks.routes[0]: \"repository\" is missing"},
+    {HOOKS GITHUB "  routes: [{app: a, repository: o/r, provider: gitlab}]\n",
+     "r.yaml:5: webhooks.routes[0].provider: is not among the providers above"},
+    {HOOKS "  providers: [{name: github, secret: abc}]\n" ROUTE,
+     "r.yaml:4: webhooks.providers[0].secret: unknown key"},
+    {HOOKS "  providers: [{name: github}]\n" ROUTE,
+     "r.yaml:4: webhooks.providers[0]: \"secret_file\" is missing"},
+    {HOOKS "  providers: [{name: github, token_file: /t}]\n" ROUTE,
+     "r.yaml:4: webhooks.providers[0].token_file: is gitlab's; this provider signs: secret_file"},
+    {HOOKS "  providers: [{name: travis, secret_file: /s}]\n" ROUTE,
+     "r.yaml:4: webhooks.providers[0]: travis wants public_key_file, and nothing else"},
+    {HOOKS "  tls_key_file: /k\n" GITHUB ROUTE,
+     "r.yaml:4: webhooks.tls_key_file: certificate and key are needed together"},
     {"apps: [{name: a, cluster: c}]\n", "r.yaml:1: \"sources\" is missing"},
     {SOURCES, "r.yaml:1: \"apps\" is missing"},
     {SOURCES "apps: []\n", "r.yaml:2: apps: must have at least 1 entries"},
@@ -276,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_parse_when_wrong_then_line_key_and_problem),
         cmocka_unit_test(test_size_when_parsed_then_units_are_binary),
         cmocka_unit_test(test_window_when_asked_then_days_and_midnight_count),
+        cmocka_unit_test(test_shipped_webhooks_when_uncommented_then_read),
         cmocka_unit_test(test_reference_when_written_then_every_key_with_default),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,9 @@
  * webhook of the real one does, and to wait until the manager has committed it. */
 #include "model/wire/stage.h"
 
-static void on_stored(void *ctx, int64_t row)
+static void on_stored(void *ctx, int64_t row, bool duplicate)
 {
+    (void)duplicate;
     *(int64_t *)ctx = row;
 }
 

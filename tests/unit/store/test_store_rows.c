@@ -444,10 +444,51 @@ static void test_snapshot_when_1000_services_then_fast(void **state)
 
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)
 
+struct delivery_step {
+    const char *app, *delivery;
+    int64_t at_ms;
+    bool duplicate;
+};
+
+static void test_delivery_when_repeated_then_once_within_its_window(void **state)
+{
+    static const struct delivery_step steps[] = {
+        {"shop", "github/d1/7", 1000, false},
+        {"shop", "github/d1/7", 1500, true},  /* the provider saw no answer */
+        {"shop", "github/d1/8", 1500, false}, /* another deployment under the same delivery */
+        {"bank", "github/d1/7", 1600, false}, /* of another app as well */
+        {"shop", "gitlab/d1/7", 1600, false},
+        {NULL, "github/d1/7", 1600, false},
+        {NULL, "github/d1/7", 1700, true},
+        {"shop", "github/d1/7", 2000, true},
+        {"shop", "github/d1/7", 2001, false}, /* an operator's redelivery */
+        {"shop", "github/d1/7", 2900, true},
+    };
+    struct store *store = ((struct store_fixture *)*state)->store;
+    struct err err = ERR_INIT;
+    int64_t events = 0;
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        int64_t id = 0;
+        bool duplicate = !steps[i].duplicate;
+        assert_int_equal(store_event_deliver(store, steps[i].app, "deploy", "text",
+                                             steps[i].delivery, 1000, steps[i].at_ms, &id,
+                                             &duplicate, &err),
+                         0);
+        if (duplicate != steps[i].duplicate)
+            fail_msg("step %zu", i);
+        events += !duplicate;
+        assert_true(id > 0 && id <= events);
+        assert_int_equal(store_support_number(store, "SELECT count(*) FROM v_events"), events);
+    }
+    assert_int_equal(store_retain(store, 10000, 7200, 0, NULL, &err), 0); /* older than 2800 */
+    assert_int_equal(store_support_number(store, "SELECT count(*) FROM deliveries"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_cycle_when_new_then_everything_is_read_back),
+        STORE_TEST(test_delivery_when_repeated_then_once_within_its_window),
         STORE_TEST(test_cycle_when_set_then_reason_is_kept_unless_given),
         STORE_TEST(test_cycle_when_unknown_then_not_found),
         STORE_TEST(test_cycles_open_when_some_ended_then_others_oldest_first),

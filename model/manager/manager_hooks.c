@@ -1,0 +1,171 @@
+/* manager_hooks.c - deployments reported from outside (paper §5.7, §6.6): the monitor is told what to
+ * listen to, its events are kept, and those of a deployment reset the timers of its applications. */
+#include "model/manager/manager.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/clock.h"
+#include "model/base/json.h"
+#include "model/base/log.h"
+
+#define MAX_TEXT 4000     /* of an event: a page */
+#define MAX_DELIVERY 500  /* of a delivery: three names */
+
+/* --- configure --- */
+
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+    buf_printf(out, "%s\"%s\":", out->data[out->size - 1] == '{' ? "" : ",", key);
+    json_put_text(out, text);
+}
+
+static void put_texts(struct buf *out, const char *key, char *const *texts, size_t n)
+{
+    buf_printf(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(out, i ? "," : "");
+        json_put_text(out, texts[i]);
+    }
+    buf_puts(out, "]");
+}
+
+void configure_build(const struct config_webhooks *hooks, struct buf *out)
+{
+    if (!hooks) {
+        buf_puts(out, "{\"v\":1,\"webhooks\":null}");
+        return;
+    }
+    buf_puts(out, "{\"v\":1,\"webhooks\":{");
+    put_text(out, "listen", hooks->listen);
+    put_text(out, "tls_cert_file", hooks->tls_cert_file);
+    put_text(out, "tls_key_file", hooks->tls_key_file);
+    buf_printf(out, ",\"rate\":%lld,\"replay_window_ms\":%lld,\"providers\":[",
+               (long long)hooks->rate, (long long)hooks->replay_window_ms);
+    for (size_t i = 0; i < hooks->n_providers; i++) {
+        const struct config_provider *p = &hooks->providers[i];
+        buf_puts(out, i ? ",{" : "{");
+        put_text(out, "name", p->name);
+        put_text(out, "secret_file", p->secret_file);
+        put_text(out, "token_file", p->token_file);
+        put_text(out, "public_key_file", p->public_key_file);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "],\"routes\":[");
+    for (size_t i = 0; i < hooks->n_routes; i++) {
+        const struct config_route *route = &hooks->routes[i];
+        buf_puts(out, i ? ",{" : "{");
+        put_text(out, "app", route->app);
+        put_text(out, "provider", route->provider);
+        put_text(out, "repository", route->repository);
+        put_texts(out, "branches", route->branches, route->n_branches);
+        put_texts(out, "environments", route->environments, route->n_environments);
+        put_texts(out, "workflows", route->workflows, route->n_workflows);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "]}}");
+}
+
+void manager_configure(struct manager *m)
+{
+    if (!m->options->listen || !m->hello[PARTY_MONITOR])
+        return;
+    struct err err = ERR_INIT;
+    struct envelope env = {.type = MSG_CONFIGURE};
+    struct buf body = BUF_INIT;
+    configure_build(m->config->webhooks, &body);
+    if (bus_send(m->bus, PARTY_MONITOR, &env, &body, &err) < 0)
+        log_warn("configure not sent: %s", err.text); /* it died: its next hello brings it */
+    buf_wipe(&body);
+}
+
+/* --- event --- */
+
+static void deploy(struct manager *m, const char *app, int64_t interval_ms, const char *text)
+{
+    char reason[200];
+    snprintf(reason, sizeof reason, "a deployment: %.150s", text);
+    for (size_t i = 0; i < m->config->n_apps; i++) {
+        const struct config_app *times = &m->apps[i].times;
+        if (app && strcmp(app, times->name) != 0)
+            continue;
+        m->apps[i].soak_until_ms = clock_wall_ms() + times->soak_ms;
+        manager_event(m, (struct engine_event){
+                             .type = EV_DEPLOY,
+                             .app = times->name,
+                             .interval_ms = app_divided_ms(m->config, i, interval_ms),
+                             .reason = reason});
+    }
+}
+
+struct event { /* borrowed from its document */
+    const char *app, *kind, *text, *delivery;
+    int64_t interval_ms;
+};
+
+static bool given(const struct jval *v)
+{
+    return !jval_absent(v) && !jval_null(v);
+}
+
+static int event_decode(const struct jval *root, struct event *out, struct err *err)
+{
+    static const char *const keys[] = {"v", "app", "kind", "text", "interval_ms", "delivery",
+                                       NULL};
+    struct jval app = jval_get(root, "app"), kind = jval_get(root, "kind");
+    struct jval text = jval_get(root, "text"), interval = jval_get(root, "interval_ms");
+    struct jval delivery = jval_get(root, "delivery");
+    *out = (struct event){.interval_ms = -1};
+    if (jval_object(root, keys, err) < 0 || (given(&app) && jval_name(&app, &out->app, err) < 0) ||
+        jval_text(&kind, 64, &out->kind, err) < 0 ||
+        jval_text(&text, MAX_TEXT, &out->text, err) < 0 ||
+        (given(&delivery) && jval_text(&delivery, MAX_DELIVERY, &out->delivery, err) < 0) ||
+        (given(&interval) && jval_int(&interval, 0, MODEL_MAX_NUMBER, &out->interval_ms, err) < 0))
+        return -1;
+    return 0;
+}
+
+/* How long the same delivery counts once: a signed time may lie one window ahead, so it stays valid
+ * for two. */
+static int64_t delivery_window_ms(const struct manager *m)
+{
+    return m->config->webhooks ? 2 * m->config->webhooks->replay_window_ms : 0;
+}
+
+static int event_store(struct manager *m, const struct event *event, int64_t *row, bool *duplicate,
+                       struct err *err)
+{
+    *duplicate = false;
+    if (event->delivery)
+        return store_event_deliver(m->store, event->app, event->kind, event->text, event->delivery,
+                                   delivery_window_ms(m), clock_wall_ms(), row, duplicate, err);
+    return store_event_add(m->store, event->app, event->kind, 0, event->text, clock_wall_ms(), row,
+                           err);
+}
+
+void event_received(struct manager *m, const struct envelope *env, const char *body, size_t size)
+{
+    struct err err = ERR_INIT;
+    struct event event;
+    int64_t row;
+    bool duplicate;
+    AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_header, &err);
+    struct jval root = jval_root(tree);
+    if (!tree || event_decode(&root, &event, &err) < 0) {
+        log_warn("event: %s", err.text);
+        return;
+    }
+    if (event_store(m, &event, &row, &duplicate, &err) < 0) {
+        log_error("event not stored: %s", err.text); /* no `stored`: its sender repeats it */
+        return;
+    }
+    struct buf answer = BUF_INIT;
+    buf_printf(&answer, "{\"v\":1,\"id\":%lld,\"duplicate\":%s}", (long long)row,
+               duplicate ? "true" : "false");
+    struct envelope stored = {.type = MSG_STORED, .id = env->id};
+    if (bus_send(m->bus, PARTY_MONITOR, &stored, &answer, &err) < 0)
+        log_warn("stored not sent: %s", err.text);
+    buf_wipe(&answer);
+    if (!duplicate && strcmp(event.kind, "deploy") == 0)
+        deploy(m, event.app, event.interval_ms, event.text);
+}
