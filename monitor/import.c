@@ -186,6 +186,8 @@ static int run(struct stage *stage, const struct import *import, struct inspecti
                struct err *err)
 {
     AUTO(span_table) struct span_table *table = span_table_new();
+    if (!import->cluster)
+        span_table_drop_addresses(table);
     if ((import->cluster && read_cluster(import, in, err)) ||
         read_traces(stage, import, table, err) || add_traffic(import, table, in, err) ||
         (import->resources && read_resources(import, in, err)))

@@ -25,6 +25,7 @@ struct span_table {
     size_t n_edges;
     struct idmap edge_index; /* src, dst → edge */
     struct span_counts counts;
+    bool no_addresses;
 };
 
 struct span_table *span_table_new(void)
@@ -76,6 +77,16 @@ int32_t span_table_name(struct span_table *table, const char *text, size_t size,
 const char *span_table_text(const struct span_table *table, int32_t name)
 {
     return name < 0 ? NULL : table->names[name];
+}
+
+void span_table_drop_addresses(struct span_table *table)
+{
+    table->no_addresses = true;
+}
+
+bool span_table_wants_addresses(const struct span_table *table)
+{
+    return !table->no_addresses;
 }
 
 int32_t span_table_node(struct span_table *table, int32_t service, int32_t hint,

@@ -53,6 +53,11 @@ int32_t span_table_name(struct span_table *table, const char *text, size_t size,
                         struct err *err);
 const char *span_table_text(const struct span_table *table, int32_t name);
 
+/* Addresses join names to a cluster's pods. Where there is no cluster they say nothing, and every
+ * pair of them would be an edge of its own: without them the table stays as small as the app. */
+void span_table_drop_addresses(struct span_table *table);
+bool span_table_wants_addresses(const struct span_table *table);
+
 int32_t span_table_node(struct span_table *table, int32_t service, int32_t hint,
                         enum node_hint hint_kind);
 struct span_node *span_table_nodes(const struct span_table *table, size_t *n);

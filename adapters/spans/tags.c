@@ -152,7 +152,7 @@ int32_t span_tags_node(const struct span_tags *tags, struct span_table *table, i
         memcpy(full + size, tags->pod, pod_size);
         hint = span_table_name(table, full, size + pod_size, false, err);
         hint_kind = HINT_POD;
-    } else if (tags->address[0]) {
+    } else if (tags->address[0] && span_table_wants_addresses(table)) {
         hint = span_table_name(table, tags->address, strlen(tags->address), true, err);
         hint_kind = HINT_ADDRESS;
     }

@@ -286,6 +286,33 @@ static void test_long_blank_when_between_spans_then_no_error(void **state)
     assert_string_equal(got.data, "a>b 1");
 }
 
+/* Without a cluster addresses are dropped: a client of another address each time is one edge. */
+static void test_addresses_when_dropped_then_the_table_does_not_grow_with_the_recording(void **state)
+{
+    AUTO_BUF struct buf json = BUF_INIT;
+    struct err err = ERR_INIT;
+    (void)state;
+    for (unsigned i = 1; i <= 300; i++)
+        buf_printf(&json,
+                   "{\"traceId\":\"%x\",\"id\":\"1\",\"kind\":\"CLIENT\",\"localEndpoint\":"
+                   "{\"serviceName\":\"a\",\"ipv4\":\"10.1.%u.%u\"},"
+                   "\"remoteEndpoint\":{\"serviceName\":\"b\"}}\n",
+                   i, i / 200, i % 200 + 1);
+    for (int drop = 0; drop < 2; drop++) {
+        AUTO(span_table) struct span_table *table = span_table_new();
+        if (drop)
+            span_table_drop_addresses(table);
+        AUTO(span_reader) struct span_reader *reader = span_reader_new(table, JOINER_WINDOW);
+        assert_int_equal(span_reader_feed(reader, json.data, json.size, &err), 0);
+        assert_int_equal(span_reader_finish(reader, &err), 0);
+        size_t n_nodes, n_edges;
+        span_table_nodes(table, &n_nodes);
+        span_table_edges(table, &n_edges);
+        assert_int_equal(n_nodes, drop ? 2 : 301);
+        assert_int_equal(n_edges, drop ? 1 : 300);
+    }
+}
+
 /* --- the window --- */
 
 static void span_line(struct buf *out, int trace, int id, int parent, const char *kind,
@@ -402,6 +429,8 @@ int main(void)
         cmocka_unit_test(test_deep_nesting_when_read_then_refused),
         cmocka_unit_test(test_huge_text_when_read_then_refused_before_it_fills_memory),
         cmocka_unit_test(test_long_blank_when_between_spans_then_no_error),
+        cmocka_unit_test(
+            test_addresses_when_dropped_then_the_table_does_not_grow_with_the_recording),
         cmocka_unit_test(test_window_when_full_then_oldest_trace_is_closed_and_its_rest_is_late),
         cmocka_unit_test(test_window_when_one_trace_fills_it_then_its_rest_is_late),
         cmocka_unit_test(test_files_when_plain_or_gzip_then_same),
