@@ -169,22 +169,23 @@ static void oa_work(void *ctx)
     bool affinity = oa->options->objective == OBJECTIVE_AFFINITY;
     oa_keep_bound(oa, bound_affinity(oa->model, oa->analysis->rows, oa->analysis->n_rows,
                                      oa->options->move_stateful));
-    oa_heuristics(oa);
+    oa->parts = parts_new(oa->space, &err);
+    oa->place = place_new(oa->space, oa->space->start);
+    if (oa->parts && oa->parts->n > 0 && !limited && affinity)
+        oa_star(oa);
+    if (!oa_proven(oa))
+        oa_heuristics(oa);
     if (oa_proven(oa)) {
         finding_done(oa->finding, oa->effort.done, false, true,
-                     "the heuristic reaches the bound of the room on hosts");
+                     "found at the bound of the room on hosts");
         return;
     }
-    oa->parts = parts_new(oa->space, &err);
     if (!oa->parts) {
         char why[200];
         snprintf(why, sizeof why, "no exact form for %.150s", err.text);
         finding_done(oa->finding, oa->effort.done, false, false, why);
         return;
     }
-    oa->place = place_new(oa->space, oa->space->start);
-    if (oa->parts->n > 0 && !limited && affinity)
-        oa_star(oa);
     int result = oa->parts->n == 0 || oa_proven(oa) ? 0 : oa_tree(oa);
     bool none = result == 0 && !oa->best.valid && oa->parts->n > 0;
     bool proven = (result == 0 && !limited) || none;

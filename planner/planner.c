@@ -23,8 +23,22 @@ const struct plan_options plan_options_default = {
 /* Below this share of known traffic the optimum of what is known is worth few restarts. */
 #define AUTO_COVERAGE 0.5
 
+/* True when all rows share one end: the optimum is a knapsack, at any size. */
+static bool is_star(const struct analysis *analysis)
+{
+    const struct affinity *first = analysis->rows;
+    bool by_a = analysis->n_rows > 0, by_b = by_a;
+    for (size_t r = 0; r < analysis->n_rows; r++) {
+        const struct affinity *row = &analysis->rows[r];
+        by_a = by_a && (row->a == first->a || row->b == first->a) && row->level == first->level;
+        by_b = by_b && (row->a == first->b || row->b == first->b) && row->level == first->level;
+    }
+    return by_a || by_b;
+}
+
 /* The planner that suits, and why in a few words. */
 static const struct planner *auto_choose(const struct model *model,
+                                         const struct analysis *analysis,
                                          const struct plan_options *options, const char **why)
 {
     double coverage = model_coverage(model);
@@ -37,6 +51,10 @@ static const struct planner *auto_choose(const struct model *model,
     if (options->granularity == PER_SERVICE) {
         *why = "whole services move";
         return &hubs_planner;
+    }
+    if (plain && options->max_moves < 0 && is_star(analysis)) {
+        *why = "all traffic shares one end";
+        return &oa_planner;
     }
     if (model->n_instances > AUTO_OA_INSTANCES) {
         *why = "too many instances to prove the optimum";
@@ -54,7 +72,7 @@ static int auto_plan(const struct model *model, const struct analysis *analysis,
                      const struct plan_options *options, struct plan *out, struct err *err)
 {
     const char *reason;
-    const struct planner *planner = auto_choose(model, options, &reason);
+    const struct planner *planner = auto_choose(model, analysis, options, &reason);
     if (planner->plan(model, analysis, options, out, err) < 0)
         return -1;
     char *why = mem_printf("%s (%s): %s", planner->name, reason, out->why);

@@ -35,7 +35,7 @@ struct pricer {
     double left[LOAD_DIMS];
     double cap[LOAD_DIMS];
     double value;   /* of what is in */
-    int *active, n_active; /* free items where the search is, in the order of the last knapsack */
+    int *active, n_active; /* free items where the search is */
     int *list, n_list;   /* items that are in */
     int *trail, n_trail; /* decided items, newest last */
     int *trash;          /* room for a list */
@@ -168,20 +168,59 @@ static int pricer_start(struct pricer *p, int kind, int root, const double *pric
     return n;
 }
 
-static bool before(const struct entry *x, const struct entry *y)
+/* Entries of better ratio than the pivot first; how many, and their size in *size. Hoare's, so that
+ * equal ratios split evenly. */
+static int split(struct entry *e, int n, double *size)
 {
-    return x->ratio != y->ratio ? x->ratio > y->ratio : x->item < y->item;
+    double a = e[0].ratio, b = e[n / 2].ratio, c = e[n - 1].ratio;
+    double pivot = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b);
+    int i = 0, j = n - 1;
+    *size = 0;
+    for (;;) {
+        while (e[i].ratio > pivot)
+            *size += e[i++].size;
+        while (e[j].ratio < pivot)
+            j--;
+        if (i >= j)
+            break;
+        struct entry swap = e[i];
+        e[i] = e[j];
+        e[j] = swap;
+        *size += e[i++].size;
+        j--;
+    }
+    if (i == j && i == 0)
+        *size += e[i++].size; /* at least one, or the caller would not end */
+    return i;
 }
 
-/* The order hardly changes from step to step: insertion, with few exchanges. */
-static void order_insert(struct pricer *p, int n, const struct entry *e)
+/* Keeps the best ratios that fit the room, the next in part, by halving around the critical one. */
+static double fill(struct pricer *p, int n, double room)
 {
-    int at = n;
-    while (at > 0 && before(e, &p->order[at - 1])) {
-        p->order[at] = p->order[at - 1];
-        at--;
+    struct entry *e = p->order;
+    double sum = 0;
+    while (n > 0) {
+        double size = e[0].size;
+        int k = n > 1 ? split(e, n, &size) : 1;
+        if (size > room && k == 1) {
+            double part = room / e[0].size;
+            p->kept[e[0].item] = part;
+            p->ratio = e[0].ratio;
+            return sum + part * e[0].value;
+        }
+        if (size > room) {
+            n = k;
+            continue;
+        }
+        for (int i = 0; i < k; i++) {
+            p->kept[e[i].item] = 1;
+            sum += e[i].value;
+        }
+        room -= size;
+        e += k;
+        n -= k;
     }
-    p->order[at] = *e;
+    return sum;
 }
 
 static double knapsack_value(const struct pricer *p, int i)
@@ -200,7 +239,7 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 {
     const struct parts *parts = p->parts;
     double room = 0, sum = 0, scale[LOAD_DIMS];
-    int n = 0, rest = 0;
+    int n = 0;
     p->ratio = 0;
     for (int d = 0; d < parts->dims; d++) {
         scale[d] = p->cap[d] > 0 ? p->mix[d] / p->cap[d] : 0;
@@ -211,32 +250,18 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
         int i = p->active[a];
         double value = knapsack_value(p, i), size = 0;
         p->kept[i] = 0;
-        if (value <= 0) {
-            p->trash[rest++] = i;
+        if (value <= 0)
             continue;
-        }
         for (int d = 0; d < parts->dims; d++)
             size += scale[d] * parts->size[i * parts->dims + d];
-        struct entry entry = {size > 0 ? value / size : INFINITY, value, size, i};
-        order_insert(p, n++, &entry);
+        p->order[n++] = (struct entry){size > 0 ? value / size : INFINITY, value, size, i};
     }
     p->n_order = n;
+    sum = fill(p, n, room);
     for (int k = 0; k < n; k++)
-        p->active[k] = p->order[k].item;
-    memcpy(p->active + n, p->trash, (size_t)rest * sizeof *p->trash);
-    for (int k = 0; k < n; k++) {
-        const struct entry *e = &p->order[k];
-        double part = e->size <= room ? 1 : room / e->size;
-        p->kept[e->item] = part;
-        sum += part * e->value;
-        room -= part * e->size;
         for (int d = 0; d < parts->dims; d++)
-            used[d] += part * parts->size[e->item * parts->dims + d];
-        if (part < 1) {
-            p->ratio = e->ratio;
-            break;
-        }
-    }
+            used[d] += p->kept[p->order[k].item] *
+                       parts->size[p->order[k].item * parts->dims + d];
     return sum;
 }
 
