@@ -1,6 +1,7 @@
 /* registry.c - every adapter this program was built with: four arrays of const structs. An adapter
  * is one folder and one line here (design.md 6). */
 #include "adapters/adapter.h"
+#include "adapters/influxdb/influxdb.h"
 #include "adapters/jaeger/jaeger.h"
 #include "adapters/prometheus/prometheus.h"
 #include "adapters/simulated/simulated.h"
@@ -16,6 +17,7 @@ const struct cluster_adapter *const cluster_adapters[] = {
 const struct metrics_adapter *const metrics_adapters[] = {
     &simulated_metrics,
     &prometheus_metrics,
+    &influxdb_metrics,
     NULL,
 };
 

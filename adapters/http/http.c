@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <curl/curl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -220,6 +221,14 @@ static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
         AUTO_FREE char *value = mem_strndup(data + strlen(name), size - strlen(name));
         value[strcspn(value, "\r\n")] = 0;
         t->answer->retry_after_ms = http_retry_after_ms(value, clock_wall_ms());
+    }
+    const char *wanted = t->answer->wanted;
+    if (wanted && size > strlen(wanted) && !strncasecmp(data, wanted, strlen(wanted))) {
+        size_t at = strlen(wanted);
+        while (at < size && data[at] == ' ')
+            at++;
+        snprintf(t->answer->header, sizeof t->answer->header, "%.*s", (int)(size - at), data + at);
+        t->answer->header[strcspn(t->answer->header, "\r\n")] = 0;
     }
     return size;
 }

@@ -46,10 +46,12 @@ struct http_answer {
     struct buf body;
     int64_t retry_after_ms; /* -1: not given */
     int attempts;
+    const char *wanted; /* set by the caller: "Name:" of a header whose value is kept; NULL: none */
+    char header[64];    /* its value, cut; "" when it did not come */
 };
 #define HTTP_ANSWER_INIT                                                                           \
     {                                                                                              \
-        0, BUF_INIT, -1, 0                                                                         \
+        0, BUF_INIT, -1, 0, NULL, ""                                                               \
     }
 void http_answer_wipe(struct http_answer *answer);
 #define AUTO_HTTP_ANSWER __attribute__((cleanup(http_answer_wipe)))

@@ -45,16 +45,6 @@ int prom_query_option(const struct prom *prom, const struct source *source, cons
     return 0;
 }
 
-bool prom_in_scope(const struct app_scope *app, const char *space)
-{
-    if (!app->namespaces || !app->namespaces[0] || !*space)
-        return true;
-    for (const char *const *own = app->namespaces; *own; own++)
-        if (!strcmp(*own, space))
-            return true;
-    return false;
-}
-
 int64_t prom_range_ms(const struct window *window)
 {
     int64_t ms = window->to_ms - window->from_ms;

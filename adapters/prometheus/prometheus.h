@@ -118,9 +118,6 @@ int prom_ask(struct prom *prom, const struct prom_ask *ask, struct inspection *i
  * no sample of the last minutes. */
 int prom_check(struct prom *prom, const char *query, struct source_report *out, struct err *err);
 
-/* True when a thing of this namespace may be the app's. */
-bool prom_in_scope(const struct app_scope *app, const char *space);
-
 /* --- presets.c --- */
 
 struct usage_preset {

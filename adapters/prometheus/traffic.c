@@ -4,6 +4,7 @@
 
 #include "adapters/spans/idmap.h"
 #include "adapters/spans/rows.h"
+#include "adapters/usage.h"
 #include "model/base/clock.h"
 
 #include <assert.h>
@@ -181,7 +182,7 @@ static int32_t end_node(struct reading *r, bool spaced, const char *const values
         text = name;
         *known = true;
     }
-    if (!*known && !prom_in_scope(r->app, space))
+    if (!*known && !usage_in_scope(r->app, space))
         return END_FOREIGN;
     int32_t id = span_table_name(r->table, text, strlen(text), false, err);
     if (id < 0)
@@ -322,8 +323,8 @@ static int count_pair(void *ctx, const char *const values[], double value, struc
     struct pair_count *count = ctx;
     const struct traffic_query *q = count->query;
     (void)err;
-    count->pairs += value > 0 && (prom_in_scope(count->app, q->src_spaced ? values[0] : "") ||
-                                  prom_in_scope(count->app, q->dst_spaced ? values[q->n_src] : ""));
+    count->pairs += value > 0 && (usage_in_scope(count->app, q->src_spaced ? values[0] : "") ||
+                                  usage_in_scope(count->app, q->dst_spaced ? values[q->n_src] : ""));
     return 0;
 }
 

@@ -2,11 +2,9 @@
  * the latency between hosts. */
 #include "adapters/prometheus/prometheus.h"
 
+#include "adapters/usage.h"
 #include "model/base/clock.h"
-#include "monitor/identity.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,170 +131,61 @@ static int usage_open(const struct source *source, void **ctx, struct err *err)
     return 0;
 }
 
-/* --- one quantity of all pods, or of all hosts --- */
-
-#define NAMED 5 /* names in a note; the rest is a number */
-
-struct sums {
-    const struct app_scope *app;
-    struct inspection *in;
-    bool hosts, spaced;
-    size_t n_labels;
-    double *total; /* per instance or host; negative: no sample */
-    size_t n_total;
-    int64_t unmapped;
-    char names[NAMED][PROM_LABEL_BYTES];
-};
-
-static int find_pod(struct sums *sums, const char *space, const char *name)
-{
-    AUTO_FREE char *full = mem_printf("%s/%s", space, name);
-    int found = *space ? identity_find(sums->in->identity, IDENTITY_INSTANCE, full) : -1;
-    if (found >= 0)
-        return found;
-    /* Not "shop/db-0" for another namespace's db-0: only a thing that is called just so. */
-    return *space ? model_instance(sums->in->model, name)
-                  : identity_find(sums->in->identity, IDENTITY_INSTANCE, name);
-}
-
-static int take_usage(void *ctx, const char *const values[], double value, struct err *err)
-{
-    struct sums *sums = ctx;
-    const char *space = sums->spaced ? values[0] : "", *name = "";
-    int found = -1;
-    (void)err;
-    for (size_t i = sums->spaced; i < sums->n_labels && found < 0; i++) {
-        if (!*values[i])
-            continue;
-        if (!*name)
-            name = values[i];
-        found = sums->hosts ? identity_find(sums->in->identity, IDENTITY_HOST, values[i])
-                            : find_pod(sums, space, values[i]);
-    }
-    if (found < 0) {
-        if (!*name || !prom_in_scope(sums->app, space))
-            return 0; /* of nothing we manage */
-        if (sums->unmapped < NAMED)
-            snprintf(sums->names[sums->unmapped], PROM_LABEL_BYTES, "%s", name);
-        sums->unmapped++;
-        return 0;
-    }
-    if (value < 0)
-        value = 0;
-    sums->total[found] = (sums->total[found] < 0 ? 0 : sums->total[found]) + value;
-    return 0;
-}
-
-/* Rows of nothing we know: other apps on the same cluster are no flaw, so only with a scope. */
-static void note_unmapped(const struct sums *sums, const struct prom_usage *usage, const char *what)
-{
-    const struct app_scope *app = sums->app;
-    AUTO_BUF struct buf names = BUF_INIT;
-    if (!sums->unmapped || (!sums->hosts && !(app->namespaces && app->namespaces[0])))
-        return;
-    for (int64_t i = 0; i < sums->unmapped && i < NAMED; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", sums->names[i]);
-    inspection_note(sums->in, "unmapped", sums->unmapped, "%s: %s of %lld unknown %s: %s%s",
-                    usage->prom.name, what, (long long)sums->unmapped,
-                    sums->hosts ? "hosts" : "pods", names.data,
-                    sums->unmapped > NAMED ? ", …" : "");
-}
+/* --- measuring --- */
 
 /* *out: a new array with a value per instance or host, -1 without a sample; NULL when not asked. */
 static int measure_one(struct prom_usage *usage, const struct usage_query *group, const char *query,
                        const char *what, const struct app_scope *app, const struct window *window,
                        struct inspection *in, double **out, struct err *err)
 {
-    bool hosts = group == &usage->hosts;
-    size_t n = hosts ? in->model->n_hosts : in->model->n_instances;
-    struct sums sums = {.app = app, .in = in, .hosts = hosts, .spaced = group->spaced};
+    size_t n_labels;
+    struct usage_sums sums;
     *out = NULL;
     if (!query)
         return 0;
     AUTO_FREE char *owned = NULL;
-    free(prom_list(group->by, &sums.n_labels, &owned)); /* only their number */
-    sums.total = mem_array(n + 1, sizeof *sums.total);
-    for (size_t i = 0; i < n; i++)
-        sums.total[i] = -1;
+    free(prom_list(group->by, &n_labels, &owned));
+    usage_sums_begin(&sums, app, in, group == &usage->hosts, group->spaced, n_labels);
     const struct prom_ask ask = {.what = what,
                                  .query = query,
                                  .by = group->by,
                                  .window = *window,
                                  .quantile = usage->quantile,
                                  .resolution_ms = usage->resolution_ms,
-                                 .row = take_usage,
+                                 .row = usage_sums_row,
                                  .ctx = &sums};
-    int64_t rows;
-    if (prom_ask(&usage->prom, &ask, in, &rows, err)) {
+    if (prom_ask(&usage->prom, &ask, in, NULL, err)) {
         free(sums.total);
         return -1;
     }
-    note_unmapped(&sums, usage, what);
+    usage_sums_note(&sums, usage->prom.name, what);
     *out = sums.total;
     return 0;
-}
-
-static int64_t rounded(double value, double unit)
-{
-    double scaled = ceil(value * unit - 1e-6);
-    return scaled < (double)MODEL_MAX_NUMBER ? (int64_t)scaled : MODEL_MAX_NUMBER;
-}
-
-static void note_missing(struct inspection *in, const struct prom_usage *usage, const char *what,
-                         const double *values)
-{
-    AUTO_BUF struct buf names = BUF_INIT;
-    int64_t missing = 0;
-    for (size_t i = 0; values && i < in->model->n_instances; i++)
-        if (values[i] < 0 && missing++ < NAMED)
-            buf_printf(&names, "%s%s", missing > 1 ? ", " : "", in->model->instances[i].name);
-    if (missing)
-        inspection_note(in, "no-sample", missing, "%s: no %s of %lld instances: %s%s",
-                        usage->prom.name, what, (long long)missing, names.data,
-                        missing > NAMED ? ", …" : "");
 }
 
 static int measure_pods(struct prom_usage *usage, const struct app_scope *app,
                         const struct window *window, struct inspection *in, struct err *err)
 {
-    static const char cpu_text[] = "CPU of pods", memory_text[] = "memory of pods";
     AUTO_FREE double *cpu = NULL;
     AUTO_FREE double *memory = NULL;
     const struct usage_query *q = &usage->pods;
-    if (measure_one(usage, q, q->cpu, cpu_text, app, window, in, &cpu, err) ||
-        measure_one(usage, q, q->memory, memory_text, app, window, in, &memory, err))
+    if (measure_one(usage, q, q->cpu, "CPU of pods", app, window, in, &cpu, err) ||
+        measure_one(usage, q, q->memory, "memory of pods", app, window, in, &memory, err))
         return -1;
-    for (size_t i = 0; i < in->model->n_instances; i++) {
-        if (cpu && cpu[i] >= 0)
-            in->model->instances[i].cpu_used_millis = rounded(cpu[i], 1000);
-        if (memory && memory[i] >= 0)
-            in->model->instances[i].mem_used_bytes = rounded(memory[i], 1);
-    }
-    note_missing(in, usage, cpu_text, cpu);
-    note_missing(in, usage, memory_text, memory);
+    usage_set_pods(in, usage->prom.name, cpu, memory);
     return 0;
 }
 
-/* A host's own use is what the node uses less what our instances on it use. */
 static int measure_hosts(struct prom_usage *usage, const struct app_scope *app,
                          const struct window *window, struct inspection *in, struct err *err)
 {
     AUTO_FREE double *cpu = NULL;
     AUTO_FREE double *memory = NULL;
     const struct usage_query *q = &usage->hosts;
-    struct model *model = in->model;
     if (measure_one(usage, q, q->cpu, "CPU of hosts", app, window, in, &cpu, err) ||
         measure_one(usage, q, q->memory, "memory of hosts", app, window, in, &memory, err))
         return -1;
-    AUTO_FREE struct load *own = model_host_loads(model);
-    for (size_t i = 0; i < model->n_hosts; i++) {
-        int64_t cpu_rest = cpu ? rounded(cpu[i], 1000) - own[i].cpu_millis : 0;
-        int64_t memory_rest = memory ? rounded(memory[i], 1) - own[i].mem_bytes : 0;
-        if (cpu && cpu[i] >= 0)
-            model->hosts[i].cpu_used_millis = cpu_rest > 0 ? cpu_rest : 0;
-        if (memory && memory[i] >= 0)
-            model->hosts[i].mem_used_bytes = memory_rest > 0 ? memory_rest : 0;
-    }
+    usage_set_hosts(in, cpu, memory);
     return 0;
 }
 
@@ -304,7 +193,6 @@ static int usage_measure(void *ctx, const struct app_scope *app, const struct wi
                          struct inspection *in, struct err *err)
 {
     struct prom_usage *usage = ctx;
-    assert(in->identity);
     return measure_pods(usage, app, window, in, err) || measure_hosts(usage, app, window, in, err) ||
                    prom_latency_measure(&usage->prom, &usage->latency, window, in, err)
                ? -1
@@ -323,7 +211,7 @@ static int count_row(void *ctx, const char *const values[], double value, struct
 {
     struct counter *counter = ctx;
     (void)value, (void)err;
-    counter->n += prom_in_scope(counter->app, counter->spaced ? values[0] : "");
+    counter->n += usage_in_scope(counter->app, counter->spaced ? values[0] : "");
     return 0;
 }
 
