@@ -103,7 +103,8 @@ static void step(struct engine *engine, struct engine_cycle *c, enum cycle_state
         c->settle_until_ms = engine->now_ms + engine->apps[c->app].config.settle_ms;
     if (engine->token == c->id && !holds_token(c))
         engine->token = 0;
-    if (cycle_ended(to) && !cycle_ended(c->saved))
+    bool ended = cycle_ended(to) && !cycle_ended(c->saved);
+    if (ended || to == CYCLE_PROPOSED) /* a proposal may wait for ever, the timer does not */
         rearm(engine, c->app);
 }
 

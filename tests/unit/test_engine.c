@@ -243,6 +243,24 @@ static void test_proposal_when_a_newer_cycle_starts_then_superseded(void **state
     engine_wipe(&rig.engine);
 }
 
+/* A proposal that nobody looks at must not be the last one. */
+static void test_proposal_when_the_timer_is_due_then_a_newer_cycle_starts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_rig(&rig);
+    rig.engine.apps[0].config.mode = MODE_PROPOSE;
+    at(&rig, 1000);
+    for (int step = 0; step < 3; step++)
+        answer(&rig, 1, VERDICT_OK, 2, NULL);
+    assert_state(&rig, 1, CYCLE_PROPOSED);
+    assert_int_equal(rig.engine.apps[0].due_ms, 2000);
+    at(&rig, 2000);
+    assert_ended(&rig, 1);
+    assert_state(&rig, 2, CYCLE_COLLECTING);
+    engine_wipe(&rig.engine);
+}
+
 static void test_apply_of_an_ended_cycle_then_new_cycle_executes_its_plan(void **state)
 {
     (void)state;
@@ -589,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_modes_when_planned_then_observe_ends_and_propose_waits),
         cmocka_unit_test(test_proposal_when_applied_then_base_is_checked_before_it_moves),
         cmocka_unit_test(test_proposal_when_a_newer_cycle_starts_then_superseded),
+        cmocka_unit_test(test_proposal_when_the_timer_is_due_then_a_newer_cycle_starts),
         cmocka_unit_test(test_apply_of_an_ended_cycle_then_new_cycle_executes_its_plan),
         cmocka_unit_test(test_stage_when_it_dies_then_same_request_with_next_attempt_until_three),
         cmocka_unit_test(test_result_of_an_older_attempt_then_ignored),
