@@ -283,7 +283,9 @@ static void act_send(struct manager *m, const struct engine_action *a)
     bool built = request_build(m, a->cycle, &body, &allowance, &err) == 0;
     int rc = built ? bus_send(m->bus, stage, &env, &body, &err) : -1;
     buf_wipe(&body);
-    if (rc < 0 && err.kind == ERR_UNREACHABLE && built) { /* its death is on its way to us */
+    if (rc < 0 && err.kind == ERR_UNREACHABLE && built) {
+        /* Its death is on its way to us; or it lives and somebody took its name on the bus. */
+        supervisor_kill(m->supervisor, stage);
         tell(m, (struct engine_event){.type = EV_STAGE_DOWN, .stage = stage});
         return;
     }
@@ -425,8 +427,10 @@ static void tell_ready(struct manager *m)
 static void on_hello(void *ctx, enum party stage, int64_t pid)
 {
     struct manager *m = ctx;
-    if (pid != supervisor_pid(m->supervisor, stage))
-        return; /* of a life that has ended meanwhile */
+    if (pid != supervisor_pid(m->supervisor, stage)) { /* of a life that has ended, or a stranger */
+        log_warn("hello of pid %lld ignored: it is not the %s", (long long)pid, party_name(stage));
+        return;
+    }
     m->hello[stage] = true;
     if (stage == PARTY_MONITOR)
         manager_configure(m);

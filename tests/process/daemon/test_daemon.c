@@ -339,6 +339,50 @@ static void test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset(
     rig_close(&rig);
 }
 
+/* A second process with the name of a stage, of the same user: the bus hands the name over to it. */
+static pid_t impostor(const struct rig *rig, int lifeline)
+{
+    AUTO_FREE char *bus = mem_printf("ipc://%s/bus", rig->run_dir);
+    AUTO_FREE char *fd = mem_printf("%d", lifeline);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl(REMAP_BIN_DIR "/remap-monitor", "remap-monitor", "--bus", bus, "--lifeline", fd,
+              "--run-dir", rig->run_dir, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void test_stage_when_its_name_was_taken_on_the_bus_then_restarted(void **state)
+{
+    (void)state;
+    struct rig rig;
+    int lifeline[2];
+    rig_open(&rig, 50, "", "");
+    rig_start(&rig, true);
+    assert_int_equal(pipe(lifeline), 0);
+    pid_t pid = impostor(&rig, lifeline[0]);
+    int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;
+    for (bool heard = false; !heard;) {
+        struct err err = ERR_INIT;
+        AUTO_BUF struct buf log = BUF_INIT;
+        assert_int_equal(file_read(rig.log, 1 << 20, &log, &err), 0);
+        heard = strstr(log.data, "is not the monitor") != NULL;
+        assert_true(clock_mono_ms() < until);
+        clock_sleep_ms(10);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(lifeline[0]);
+    close(lifeline[1]);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "done");
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +400,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_two_apps_then_nothing_moves_where_the_other_is_not_verified),
         cmocka_unit_test(test_release_then_counts_first_and_takes_the_marks_off),
         cmocka_unit_test(test_plan_that_does_not_hold_then_cycle_fails_and_nothing_moves),
+        cmocka_unit_test(test_stage_when_its_name_was_taken_on_the_bus_then_restarted),
         cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
     };
     if (argc > 1) /* a pattern of test names */
