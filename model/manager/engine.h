@@ -5,8 +5,8 @@
  *
  * Rules (design.md 3, 4):
  *  - Each app has a timer, set when a cycle ends or is proposed (the next cycle supersedes a
- *    proposal that nobody asked for); one cycle at a time holds the token, due apps queue. settling and
- *    verifying do not hold it. Whoever has moves in flight (executing, undoing) is served first.
+ *    proposal that nobody asked for); one cycle at a time holds the token, due apps queue. settling
+ *    and verifying do not hold it. Whoever has moves in flight (executing, undoing) is served first.
  *  - A request goes out only when the step before it is committed, its stage is up and idle. Every
  *    sending has a new attempt number, never used again in that cycle; only the answer to the
  *    attempt awaited counts. Three failures fail the cycle.

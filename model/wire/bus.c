@@ -223,7 +223,7 @@ static int command_wait(void *dealer, const char *run_dir, int64_t timeout_ms, s
                            run_dir);
         }
         if (timeout_ms >= 0 && clock_mono_ms() >= until) {
-            return err_set(err, ERR_TIMEOUT, "%s: the daemon did not answer within %lld ms",
+            return err_set(err, ERR_IO, "%s: the daemon did not answer within %lld ms",
                            run_dir, (long long)timeout_ms);
         }
     }

@@ -45,8 +45,8 @@ int bus_send(struct bus *bus, enum party stage, const struct envelope *env, stru
 void bus_answer(struct bus *bus, const char *peer, enum message_type type, struct buf *body);
 
 /* The command line: sends the command document and waits for the one answer, whose document goes to
- * *result. ERR_UNREACHABLE when no daemon runs on run_dir, ERR_TIMEOUT; a failure becomes *err with
- * its kind. */
+ * *result. ERR_UNREACHABLE when no daemon runs on run_dir, ERR_IO when it does not answer; a
+ * failure becomes *err with its kind. */
 int bus_command(const char *run_dir, const char *body, size_t size, int64_t timeout_ms,
                 struct buf *result, struct err *err);
 

@@ -84,7 +84,7 @@ static int stages_wait(const char *run_dir, int64_t wait_ms, struct err *err)
     int why = lock_take(fd, wait_ms);
     close(fd); /* drops the lock: our own stages may share it now */
     if (why == EWOULDBLOCK) {
-        return err_set(err, ERR_TIMEOUT, "%s: stages of an earlier remap still run after %lld ms",
+        return err_set(err, ERR_CONFLICT, "%s: stages of an earlier remap still run after %lld ms",
                        run_dir, (long long)wait_ms);
     }
     return why ? err_set(err, ERR_IO, "%s/stages.lock: %s", run_dir, strerror(why)) : 0;

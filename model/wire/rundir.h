@@ -18,7 +18,7 @@
 int rundir_endpoint(const char *run_dir, char out[RUNDIR_ENDPOINT_SIZE], struct err *err);
 
 /* The daemon: makes the directory, takes `lock` (ERR_CONFLICT "…: another remap (pid N) runs
- * here"), then waits up to wait_ms for the stages of an earlier daemon to end (ERR_TIMEOUT). The
+ * here"), then waits up to wait_ms for the stages of an earlier daemon to end (ERR_CONFLICT). The
  * lock lives as long as *out_fd (close-on-exec) is open. */
 int rundir_lock(const char *run_dir, int64_t wait_ms, int *out_fd, struct err *err);
 #define RUNDIR_STAGES_WAIT_MS 10000 /* design.md 3 */

@@ -76,7 +76,7 @@ static void test_rundir_when_a_stage_lives_waits_for_its_end(void **state)
     char c;
     assert_int_equal(read(ready[0], &c, 1), 1);
     assert_int_equal(rundir_lock(*state, 0, &lock, &err), -1);
-    assert_int_equal(err.kind, ERR_TIMEOUT);
+    assert_int_equal(err.kind, ERR_CONFLICT);
     assert_false(rundir_daemon_runs(*state, NULL)); /* the refused one holds nothing */
     close(end[1]);
     assert_int_equal(rundir_lock(*state, 10000, &lock, &err), 0);
