@@ -185,7 +185,9 @@ static struct past *past_collect(struct run *run, size_t *n)
     for (size_t i = 0; i < r->n_base; i++) {
         const struct intent *intent = r->base[i];
         const struct outcome *o = outcomes_find(&r->done, intent->seq);
-        bool made = o ? o->state == OUTCOME_APPLIED || o->state == OUTCOME_PARTIAL : !history;
+        bool made = o ? o->state == OUTCOME_APPLIED || o->state == OUTCOME_PARTIAL ||
+                            o->state == OUTCOME_MISSED
+                      : !history;
         if (intent->undo_of < 0 && made && !is_undone(r, intent->seq)) {
             *ARRAY_PUSH(list, *n) = (struct past){intent, o ? o->settled_ms : 0};
         }

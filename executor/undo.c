@@ -22,8 +22,23 @@ static int undo_once(struct drive *d, const struct intent *intent, struct err *e
     return d->orchestrator->undo(d->orchestrator_ctx, &placement, intent->saved, err);
 }
 
-/* 1: it is back (and where its name is known, *now); 0: not yet. */
-static int undo_look(struct drive *d, const struct intent *intent, char **now, struct err *err)
+/* Does the cluster show it where it was (and under its old name: *now)? */
+static bool undo_seen(struct drive *d, const struct intent *intent, char **now, struct err *err)
+{
+    struct view view;
+    if (drive_inspect(d, &view, err) < 0) {
+        return false;
+    }
+    bool back = resume_is_back(intent, view.model);
+    if (back && intent->instance && model_instance(view.model, intent->instance) >= 0) {
+        *now = mem_strdup(intent->instance);
+    }
+    view_wipe(&view);
+    return back;
+}
+
+/* Is it back (and where its name is known, *now)? */
+static bool undo_look(struct drive *d, const struct intent *intent, char **now, struct err *err)
 {
     const struct step step = {.seq = intent->seq,
                               .service = intent->service,
@@ -31,21 +46,12 @@ static int undo_look(struct drive *d, const struct intent *intent, char **now, s
                               .source = intent->source,
                               .target = intent->target};
     struct settle_report report;
-    struct view view;
     if (ask_report(d, &step, &report, err) == 0 && d->orchestrator->marks &&
         report.state == SETTLE_APPLIED) {
         *now = report.instance_now[0] ? mem_strdup(report.instance_now) : NULL;
-        return 1;
+        return true;
     }
-    if (drive_inspect(d, &view, err) < 0) {
-        return 0;
-    }
-    int back = resume_is_back(intent, view.model);
-    if (back && intent->instance && model_instance(view.model, intent->instance) >= 0) {
-        *now = mem_strdup(intent->instance);
-    }
-    view_wipe(&view);
-    return back;
+    return undo_seen(d, intent, now, err);
 }
 
 /* 0: back. -1: refused, or not back in time. */
@@ -60,7 +66,7 @@ static int undo_wait(struct drive *d, const struct intent *intent, char **now, s
             return -1;
         }
         asked |= why.kind == ERR_NONE;
-        if (asked && undo_look(d, intent, now, &why) == 1) {
+        if (asked && undo_look(d, intent, now, &why)) {
             return 0;
         }
         if (clock_mono_ms() >= until) {
@@ -155,6 +161,10 @@ enum driven drive_undo(struct drive *d, const struct intent *intent, struct err 
     }
     char *instance_now = NULL;
     int done = undo_wait(d, intent, &instance_now, &why);
+    struct err unseen = ERR_INIT;
+    if (done < 0 && undo_seen(d, intent, &instance_now, &unseen)) {
+        done = 0; /* what was refused had nothing to change: the move has not left its source */
+    }
     if (done < 0 && ask_overtaken(&why) && name && intent->source && d->orchestrator->marks) {
         why = (struct err)ERR_INIT;
         done = undo_by_move(d, &back, &instance_now, &why);

@@ -52,9 +52,11 @@ static bool is_one_of(const char *state, const char *const *states)
     return false;
 }
 
+/* States of a move that has changed the cluster, and can be put back. */
+static const char *const moved[] = {"applied", "partial", "missed", NULL};
+
 static bool wanted(void *ctx, const struct move *move)
 {
-    static const char *const moved[] = {"applied", "partial", NULL};
     static const char *const left_out[] = {"discarded", NULL};
     static const char *const untouched[] = {"planned", "discarded", NULL};
     const struct wanted *w = ctx;
@@ -99,7 +101,7 @@ int moves_count(struct manager *m, int64_t cycle, struct move_count *out, struct
             out->open++;
         else if (rows[i].undo_of >= 0)
             out->undo_failed += failed;
-        else if (strcmp(s, "applied") == 0 || strcmp(s, "partial") == 0)
+        else if (is_one_of(s, moved))
             out->applied += !rows[i].detour;
         else if (failed)
             out->failed++;

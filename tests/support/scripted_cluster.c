@@ -375,6 +375,9 @@ static int undo(void *ctx, const struct placement *p, const char *saved, struct 
     if (!alive()) {
         return gone(err);
     }
+    if (rng_chance(&world->rng, world->faults.refuse_undo)) {
+        return err_set(err, ERR_REFUSED, "undo refused");
+    }
     size_t n = world->n_replicas;
     int id = marked(p->seq);
     if (id >= 0 && world->replicas[id].ended && !undone_of(p->seq, &back)) {

@@ -24,6 +24,7 @@ struct scripted_faults {
     double unreachable; /* nothing happens, no answer */
     double forget;      /* success, nothing happens */
     double refuse;      /* understood, refused */
+    double refuse_undo; /* the same of undo() */
     double stuck;       /* what is started never gets ready */
 };
 

@@ -175,6 +175,34 @@ static void test_move_when_refused_fails_and_stops_the_plan(void **state)
     world_free(&w);
 }
 
+/* Nothing has changed, so nothing is left to put back: nobody need look after it. */
+static void test_move_when_it_and_its_undo_are_refused_counts_as_undone(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->faults.refuse = 1;
+    w.s->faults.refuse_undo = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "failed");
+    CHECK_REASON(w, 1, "h1 refuses; undone");
+    CHECK_STATE(w, 4, "applied");
+    world_free(&w);
+}
+
+static void test_undo_when_refused_is_told(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    assert_int_equal(scripted_attempt(w.s), 0);
+    w.s->undo = true;
+    w.s->faults.refuse_undo = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 4, "failed");
+    assert_string_equal(w.s->stopped, "2 of 2 moves could not be put back");
+    world_free(&w);
+}
+
 static void test_move_when_the_orchestrator_forgets_is_asked_for_again(void **state)
 {
     (void)state;
@@ -518,6 +546,26 @@ static void test_undo_when_asked_puts_every_move_back(void **state)
     world_free(&w);
 }
 
+static void test_undo_when_a_replica_landed_elsewhere_takes_it_back_too(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    assert_int_equal(scripted_attempt(w.s), 0);
+    for (size_t i = 0; i < w.s->n_replicas; i++) {
+        if (w.s->replicas[i].seq == 1 && !w.s->replicas[i].ended) {
+            w.s->replicas[i].host = model_host(w.model, "h3");
+        }
+    }
+    for (size_t i = 0; i < w.s->outcomes.n; i++) {
+        if (w.s->outcomes.list[i].seq == 1) {
+            w.s->outcomes.list[i].state = OUTCOME_MISSED;
+        }
+    }
+    check_undone(&w);
+    CHECK_STATE(w, 1, "undone");
+    world_free(&w);
+}
+
 static void test_undo_when_killed_at_any_call_still_puts_every_move_back(void **state)
 {
     (void)state;
@@ -637,6 +685,8 @@ int main(void)
         cmocka_unit_test(test_move_when_the_target_is_full_now_is_discarded),
         cmocka_unit_test(test_move_when_it_never_gets_ready_is_undone_and_stops_the_plan),
         cmocka_unit_test(test_move_when_refused_fails_and_stops_the_plan),
+        cmocka_unit_test(test_move_when_it_and_its_undo_are_refused_counts_as_undone),
+        cmocka_unit_test(test_undo_when_refused_is_told),
         cmocka_unit_test(test_move_when_the_orchestrator_forgets_is_asked_for_again),
         cmocka_unit_test(test_move_when_answers_get_lost_is_not_applied_twice),
         cmocka_unit_test(test_move_when_taken_away_before_the_plan_ends_is_displaced),
@@ -652,6 +702,7 @@ int main(void)
         cmocka_unit_test(test_stop_when_remap_leaves_keeps_the_rest_for_later),
         cmocka_unit_test(test_plan_when_moves_are_limited_discards_those_beyond),
         cmocka_unit_test(test_undo_when_asked_puts_every_move_back),
+        cmocka_unit_test(test_undo_when_a_replica_landed_elsewhere_takes_it_back_too),
         cmocka_unit_test(test_undo_when_killed_at_any_call_still_puts_every_move_back),
         cmocka_unit_test(test_undo_when_there_was_a_detour_takes_it_back_too),
         cmocka_unit_test(test_service_when_moved_takes_all_replicas),
