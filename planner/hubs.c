@@ -108,8 +108,24 @@ void hubs_search(struct space *space, const struct plan_options *options, struct
         rounds(place, options, effort, best_at, best);
 }
 
+/* What keeps an instance off a host that holds only what cannot leave; NULL: nothing. */
+static const char *obstacle(const struct place *place, int instance, int host)
+{
+    const struct space *space = place->space;
+    if (!space->open[host])
+        return "the host is not schedulable";
+    for (int d = 0; d < space->dims; d++)
+        if (place->used[host * space->dims + d] + space->need[instance * space->dims + d] >
+            space->cap[host * space->dims + d])
+            return load_dim_names[space->dim[d]];
+    /* "together" depends on who else comes; the others do not. */
+    const char *why = rules_problem(place->rules, space->model->instances[instance].service, -1,
+                                    host);
+    return why && strcmp(why, "rule together") != 0 ? why : NULL;
+}
+
 /* The instance that no host could hold even alone (beside what cannot leave), or -1; *why says what
- * stands in the way at the roomiest host. */
+ * stands in the way at the last host. */
 static int hopeless(const struct space *space, const char **why)
 {
     AUTO_FREE int *at = mem_array((size_t)space->n, sizeof *at);
@@ -118,18 +134,14 @@ static int hopeless(const struct space *space, const char **why)
     AUTO(place) struct place *place = place_new(space, at);
     for (int i = 0; i < space->n; i++) {
         bool fits = space->fixed[i] || space->start[i] >= 0;
+        *why = "there is no host";
         for (int h = 0; h < space->n_hosts && !fits; h++) {
-            bool room = space->open[h];
-            for (int d = 0; d < space->dims && room; d++)
-                room = place->used[h * space->dims + d] + space->need[i * space->dims + d] <=
-                       space->cap[h * space->dims + d];
-            fits = room;
+            const char *here = obstacle(place, i, h);
+            fits = !here;
+            *why = here ? here : *why;
         }
-        if (!fits) {
-            *why = space->n_hosts ? "fits on no host, even beside nothing that could leave"
-                                  : "there is no host";
+        if (!fits)
             return i;
-        }
     }
     return -1;
 }
@@ -166,7 +178,8 @@ static int finish_without(struct space *space, const struct effort *effort, stru
         return 0;
     }
     out->status = who >= 0 ? PLAN_INFEASIBLE : PLAN_TIMEOUT;
-    out->why = who >= 0 ? mem_printf("%s: %s", space->model->instances[who].name, why)
+    out->why = who >= 0 ? mem_printf("%s fits on no host, even beside nothing that could leave (%s)",
+                                       space->model->instances[who].name, why)
                         : mem_printf("no placement that keeps capacities and rules was found in "
                                      "%lld iterations",
                                      (long long)effort->done);

@@ -210,7 +210,7 @@ static char *oa_hopeless(const struct space *space)
                 return mem_printf("host %s is over its capacity by what cannot leave it (%s: %s)",
                                   space->model->hosts[space->start[i]].name,
                                   space->model->instances[i].name, space->fixed_why[i]);
-    return NULL;
+    return rules_hopeless(space->model);
 }
 
 static int oa_without(struct space *space, const struct plan_options *options, char *why,
@@ -256,6 +256,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     finding_get(finding, best_at, &best);
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;
+    bool named = out->status == PLAN_INFEASIBLE; /* by one instance that fits nowhere */
     if (!best.valid && end.proven)
         out->status = PLAN_INFEASIBLE;
     if (best.valid && isfinite(end.bound)) {
@@ -264,7 +265,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     }
     if (best.valid && end.proven && options->objective == OBJECTIVE_AFFINITY)
         out->status = PLAN_OPTIMAL;
-    if (best.valid || end.proven) {
+    if (best.valid || (end.proven && !named)) {
         free(out->why);
         out->why = mem_strdup(end.why);
     }

@@ -24,4 +24,8 @@ void rules_move(struct rules *rules, int service, int from, int to);
 /* How far the counted placement is from holding: 0 when all rules hold. */
 int64_t rules_excess(const struct rules *rules);
 
+/* Which rules no placement can keep: apart and spread that leave room for fewer instances than there
+ * are, together against apart. NULL: none seen; caller frees. */
+char *rules_hopeless(const struct model *model);
+
 #endif

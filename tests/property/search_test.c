@@ -14,7 +14,7 @@
 #include "tests/bench/brute.h"
 #include "tests/bench/instances.h"
 
-#define RUNS 1500
+#define RUNS 1000
 
 struct given {
     struct model *model;
@@ -58,10 +58,11 @@ static struct brute brute(const struct given *given, bool strict)
 }
 
 /* How often `planner` reached the best; checks everything that must hold always. */
-static int sweep(const char *planner, const struct wild *wild, bool strict, int *feasible)
+static int sweep(const char *planner, const struct wild *wild, bool strict, uint64_t runs,
+                 int *feasible)
 {
     int reached = 0;
-    for (uint64_t seed = 0; seed < RUNS; seed++) {
+    for (uint64_t seed = 0; seed < runs; seed++) {
         struct err err = ERR_INIT;
         AUTO_GIVEN struct given given = given_make(wild, seed);
         AUTO(plan) struct plan *plan = plan_by(&given, planner);
@@ -94,7 +95,7 @@ static int sweep(const char *planner, const struct wild *wild, bool strict, int 
 static void test_hubs_when_tiny_then_promises_kept_and_mostly_best(void **state)
 {
     (void)state;
-    int feasible = 0, reached = sweep("hubs", &wild_all, false, &feasible);
+    int feasible = 0, reached = sweep("hubs", &wild_all, false, RUNS, &feasible);
     print_message("hubs: best in %d of %d\n", reached, feasible);
     assert_true(feasible > RUNS / 2);
     assert_true(reached >= feasible * 97 / 100);
@@ -105,7 +106,7 @@ static void test_hubs_when_start_is_broken_then_promises_kept(void **state)
     (void)state;
     struct wild wild = wild_all;
     wild.broken = true;
-    int feasible = 0, reached = sweep("hubs", &wild, false, &feasible);
+    int feasible = 0, reached = sweep("hubs", &wild, false, RUNS, &feasible);
     print_message("hubs: best in %d of %d\n", reached, feasible);
     assert_true(reached >= feasible * 90 / 100);
 }
@@ -113,7 +114,7 @@ static void test_hubs_when_start_is_broken_then_promises_kept(void **state)
 static void test_oa_when_tiny_then_never_wrong(void **state)
 {
     (void)state;
-    int feasible = 0, reached = sweep("oa", &wild_all, true, &feasible);
+    int feasible = 0, reached = sweep("oa", &wild_all, true, RUNS, &feasible);
     print_message("oa: best in %d of %d\n", reached, feasible);
     assert_true(reached >= feasible * 97 / 100);
 }
@@ -124,7 +125,7 @@ static void test_oa_when_no_replicas_or_zones_then_proven(void **state)
     (void)state;
     struct wild wild = wild_all;
     wild.replicas = wild.service_rows = wild.rules = false;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < 250; seed++) {
         AUTO_GIVEN struct given given = given_make(&wild, seed);
         given.options.max_moves = -1;
         given.options.objective = OBJECTIVE_AFFINITY;
@@ -141,8 +142,8 @@ static void test_oa_modified_when_tiny_then_promises_kept(void **state)
 {
     (void)state;
     int feasible = 0;
-    sweep("oa-modified", &wild_all, true, &feasible);
-    assert_true(feasible > RUNS / 2);
+    sweep("oa-modified", &wild_all, true, RUNS / 3, &feasible);
+    assert_true(feasible > RUNS / 6);
 }
 
 static void test_auto_when_tiny_then_never_wrong(void **state)
@@ -151,7 +152,7 @@ static void test_auto_when_tiny_then_never_wrong(void **state)
     struct wild wild = wild_all;
     wild.fixed = false; /* oa is strict, hubs is not: the same only without what cannot leave */
     wild.rules = false;
-    int feasible = 0, reached = sweep("auto", &wild, true, &feasible);
+    int feasible = 0, reached = sweep("auto", &wild, true, RUNS / 5, &feasible);
     assert_true(reached >= feasible * 97 / 100);
 }
 
@@ -163,7 +164,7 @@ static void test_hubs_when_services_move_then_promises_kept(void **state)
     wild.instances = 14;
     wild.hosts = 5;
     int better = 0;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < 250; seed++) {
         struct err err = ERR_INIT;
         AUTO_GIVEN struct given given = given_make(&wild, seed);
         given.options.granularity = PER_SERVICE;
@@ -177,7 +178,7 @@ static void test_hubs_when_services_move_then_promises_kept(void **state)
         better += plan->affinity_after > plan->affinity_before + 1e-9;
     }
     print_message("better in %d\n", better);
-    assert_true(better > 50);
+    assert_true(better > 25);
 }
 
 static void test_hubs_when_repeated_then_same_bytes(void **state)

@@ -1,0 +1,89 @@
+/* limits_test.c - instances that cannot be planned: the status, and a reason that names the thing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "model/model_json.h"
+#include "planner/planner.h"
+
+#define HOSTS                                                                    \
+    "{\"v\":1,\"hosts\":[{\"name\":\"h1\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100}," \
+    "{\"name\":\"h2\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100}],"
+#define SERVICES "\"services\":[{\"name\":\"A\"},{\"name\":\"B\",\"stateful\":true}],"
+#define ONE(name, service, host, cpu)                                                            \
+    "{\"name\":\"" name "\",\"service\":\"" service "\",\"host\":" host ",\"cpu_used_millis\":" #cpu \
+    ",\"mem_used_bytes\":1}"
+
+static void check(const char *planner, const char *text, enum plan_status status,
+                  const char *in_why)
+{
+    struct err err = ERR_INIT;
+    struct plan_options options = plan_options_default;
+    AUTO(model) struct model *model = model_decode(text, strlen(text), &err);
+    AUTO(plan) struct plan *plan = NULL;
+    options.planner = planner;
+    if (!model || planner_run(model, NULL, &options, &plan, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(plan->status, status);
+    assert_int_equal(plan->n_moves, 0);
+    if (!strstr(plan->why, in_why))
+        fail_msg("%s: \"%s\" does not say \"%s\"", planner, plan->why, in_why);
+}
+
+static void test_plan_when_instance_is_larger_than_hosts_then_infeasible(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "null", 101) "," ONE("b", "B", "\"h2\"", 1)
+        "]}";
+    (void)state;
+    check("hubs", text, PLAN_INFEASIBLE, "a fits on no host");
+    check("oa", text, PLAN_INFEASIBLE, "a fits on no host");
+    check("oa-modified", text, PLAN_INFEASIBLE, "a fits on no host");
+    check("hba", text, PLAN_OPTIMAL, "HBA");
+}
+
+static void test_oa_when_rules_contradict_then_infeasible(void **state)
+{
+    (void)state;
+    check("oa",
+          HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
+          ONE("b", "B", "\"h2\"", 1) "],\"rules\":["
+          "{\"kind\":\"together\",\"services\":[\"A\",\"B\"]},"
+          "{\"kind\":\"apart\",\"services\":[\"B\",\"A\"],\"max_per_host\":1}]}",
+          PLAN_INFEASIBLE, "rules[0] (together, of A and others) contradicts rules[1]");
+    check("oa",
+          HOSTS SERVICES "\"instances\":[" ONE("a1", "A", "\"h1\"", 1) ","
+          ONE("a2", "A", "\"h2\"", 1) "," ONE("a3", "A", "\"h2\"", 1) "],\"rules\":["
+          "{\"kind\":\"apart\",\"services\":[\"A\"],\"max_per_host\":1}]}",
+          PLAN_INFEASIBLE, "rules[0] (apart, of A) allows 2 instances on all hosts, there are 3");
+}
+
+static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
+        ONE("b", "B", "\"h2\"", 200) "]}";
+    (void)state;
+    check("oa", text, PLAN_INFEASIBLE, "host h2 is over its capacity by what cannot leave it (b:");
+    check("hubs", text, PLAN_OPTIMAL, "packed");
+}
+
+static void test_plan_when_there_is_no_host_then_infeasible(void **state)
+{
+    (void)state;
+    check("auto", "{\"v\":1,\"hosts\":[]," SERVICES "\"instances\":[" ONE("a", "A", "null", 1) "]}",
+          PLAN_INFEASIBLE, "there is no host");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_when_instance_is_larger_than_hosts_then_infeasible),
+        cmocka_unit_test(test_oa_when_rules_contradict_then_infeasible),
+        cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
+        cmocka_unit_test(test_plan_when_there_is_no_host_then_infeasible),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
