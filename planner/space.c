@@ -225,9 +225,12 @@ static inline int copies(const struct place *place, int group, int host)
     return place->counts[(size_t)space->slot[group] * (size_t)space->n_hosts + (size_t)host];
 }
 
+/* A host that others fill beyond its capacity is no matter while nothing of ours is there. */
 static double host_over(const struct place *place, int host)
 {
     const struct space *space = place->space;
+    if (place->n_residents[host] == 0)
+        return 0;
     const int64_t *used = &place->used[host * space->dims];
     const int64_t *cap = &space->cap[host * space->dims];
     double over = 0;
@@ -391,11 +394,12 @@ double place_over_change(const struct place *place, int instance, int host)
         if (h < 0)
             continue;
         const int64_t *used = &place->used[h * space->dims], *cap = &space->cap[h * space->dims];
+        bool held = place->n_residents[h] > 0, holds = side || place->n_residents[h] > 1;
         for (int d = 0; d < space->dims; d++) {
             int64_t before = used[d] - cap[d], after = before + (side ? need[d] : -need[d]);
-            if (before > 0)
+            if (before > 0 && held)
                 change -= (double)before * space->scale[d];
-            if (after > 0)
+            if (after > 0 && holds)
                 change += (double)after * space->scale[d];
         }
     }
@@ -408,6 +412,10 @@ static void load_move(struct place *place, int instance, int host, int sign)
     const int64_t *need = &space->need[instance * space->dims];
     int64_t *used = &place->used[host * space->dims];
     double before = host_over(place, host), after;
+    if (sign > 0)
+        residents_add(place, instance, host);
+    else
+        residents_remove(place, instance, host);
     for (int d = 0; d < space->dims; d++)
         used[d] += sign * need[d];
     after = host_over(place, host);
@@ -438,12 +446,10 @@ void place_move(struct place *place, int instance, int host)
             place->excess = rules_excess(place->rules);
     }
     if (from >= 0) {
-        residents_remove(place, instance, from);
         load_move(place, instance, from, -1);
         place->n_used -= place->n_residents[from] == 0;
     }
     if (host >= 0) {
-        residents_add(place, instance, host);
         load_move(place, instance, host, 1);
         place->n_used += place->n_residents[host] == 1;
     }

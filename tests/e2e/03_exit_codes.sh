@@ -70,6 +70,13 @@ run remap pause --run-dir "$dir/run"
 is "no daemon" "$status" 1
 has "no daemon" "$err" "remap run"
 
+# No feasible placement: the document is printed, without moves, also where others overfill a host.
+doc '{"v":1,"hosts":[{"name":"a","cpu_cap_millis":409,"mem_cap_bytes":900},{"name":"b","cpu_cap_millis":62,"mem_cap_bytes":900,"cpu_requested_millis":86}],"services":[{"name":"s"},{"name":"t"}],"instances":[{"name":"s-0","service":"s","host":null,"cpu_used_millis":63,"mem_used_bytes":1},{"name":"t-0","service":"t","host":"a","cpu_used_millis":170,"mem_used_bytes":1}],"affinities":[],"rules":[{"kind":"apart","services":["s","t"],"max_per_host":1}]}'
+run remap plan --model doc.json --planner oa -o json
+is "infeasible" "$status" 3
+has "infeasible" "$out" '"status":"infeasible"'
+has "infeasible" "$out" '"moves":[]'
+
 # Output that cannot be written.
 doc "$good"
 remap plan --model doc.json >/dev/full 2>full.err
