@@ -40,13 +40,14 @@ struct identity {
     size_t n_unmapped;
     struct names unmapped_names;
     int64_t unmapped_count, unmapped_bytes;
+    int64_t before_count, before_bytes; /* of the earlier source that told most */
 };
 
 struct identity *identity_new(const struct model *model)
 {
     struct identity *identity = mem_alloc(sizeof *identity);
     identity->model = model;
-    identity->unmapped_bytes = -1;
+    identity->unmapped_bytes = identity->before_bytes = -1;
     return identity;
 }
 
@@ -301,6 +302,38 @@ void identity_unmapped(struct identity *identity, const char *name, int64_t coun
     identity->unmapped[at].count += count;
 }
 
+/* The present counts become those of an earlier source. */
+static void unmapped_keep(struct identity *identity, bool ok)
+{
+    if (ok && identity->unmapped_count > identity->before_count) {
+        identity->before_count = identity->unmapped_count;
+        identity->before_bytes = identity->unmapped_bytes;
+    }
+    identity->unmapped_count = 0;
+    identity->unmapped_bytes = -1;
+    for (size_t i = 0; i < identity->n_unmapped; i++) {
+        struct unmapped *unmapped = &identity->unmapped[i];
+        if (ok && unmapped->count > unmapped->before)
+            unmapped->before = unmapped->count;
+        unmapped->count = 0;
+    }
+}
+
+void identity_unmapped_source(struct identity *identity, bool ok)
+{
+    unmapped_keep(identity, ok);
+}
+
+/* Takes back the largest; names that only a failed source told have none. */
+static void unmapped_total(struct identity *identity)
+{
+    unmapped_keep(identity, true);
+    identity->unmapped_count = identity->before_count;
+    identity->unmapped_bytes = identity->before_bytes;
+    for (size_t i = 0; i < identity->n_unmapped; i++)
+        identity->unmapped[i].count = identity->unmapped[i].before;
+}
+
 static int by_count(const void *left, const void *right)
 {
     const struct unmapped *a = left, *b = right;
@@ -316,6 +349,7 @@ static int by_text(const void *left, const void *right)
 
 const struct unmapped *identity_unmapped_names(struct identity *identity, size_t *n)
 {
+    unmapped_total(identity);
     *n = identity->n_unmapped;
     if (*n > 1)
         qsort(identity->unmapped, *n, sizeof *identity->unmapped, by_count);
@@ -327,6 +361,7 @@ const struct unmapped *identity_unmapped_names(struct identity *identity, size_t
 
 void identity_report(struct identity *identity, struct traffic *traffic)
 {
+    unmapped_total(identity);
     int64_t bytes = identity->unmapped_count ? identity->unmapped_bytes : 0;
     if (traffic->given && traffic->unmapped_bytes >= 0 && bytes >= 0)
         bytes += traffic->unmapped_bytes;

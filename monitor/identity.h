@@ -8,6 +8,7 @@
 #ifndef REMAP_MONITOR_IDENTITY_H
 #define REMAP_MONITOR_IDENTITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "model/base/mem.h"
 #include "model/model.h"
@@ -42,12 +43,16 @@ int identity_resolve(struct identity *identity, const struct identity_end *end,
 /* Counts `count` messages (bytes -1: unknown) that could not be joined because of `name` (NULL:
  * because an end has no name at all). */
 void identity_unmapped(struct identity *identity, const char *name, int64_t count, int64_t bytes);
+/* One of several sources of the same traffic has told all: the one with most messages counts, in all
+ * and for each name. `ok` false: what it told is forgotten. */
+void identity_unmapped_source(struct identity *identity, bool ok);
 /* Writes the sums and the names, sorted, to model->traffic. */
 void identity_report(struct identity *identity, struct traffic *traffic);
 
 struct unmapped {
     char *name;
     int64_t count;
+    int64_t before; /* the most that an earlier source told */
 };
 /* Borrowed until the next identity_unmapped(), most messages first. */
 const struct unmapped *identity_unmapped_names(struct identity *identity, size_t *n);

@@ -8,6 +8,7 @@
 
 #include "model/base/clock.h"
 #include "monitor/identity.h"
+#include "monitor/merge.h"
 
 static int no_adapter(const struct source *source, const char *kind, const char *const known[],
                       struct err *err)
@@ -102,18 +103,90 @@ static int run_messages(const struct source *source, const struct collect *colle
     return rc ? err_prefix(err, "%s", source->name) : 0;
 }
 
+/* Of several sources of a kind one may fail, and the cycle goes on with the others; a wrong
+ * configuration is never passed over. */
+struct attempts {
+    size_t answered;
+    struct err first; /* of those that failed */
+};
+
+static bool passed_over(struct attempts *attempts, const struct err *failure)
+{
+    if (failure->kind == ERR_CONFIG || failure->kind == ERR_INTERNAL)
+        return false;
+    if (attempts->first.kind == ERR_NONE)
+        attempts->first = *failure;
+    return true;
+}
+
+/* None answered: the first one's error is the inspection's. */
+static int attempts_end(const struct attempts *attempts, size_t n, struct err *err)
+{
+    if (attempts->answered || !n)
+        return 0;
+    *err = attempts->first;
+    return -1;
+}
+
+static int run_all_metrics(const struct collect *collect, inspection_step_f *step, void *arg,
+                           int64_t *done, struct inspection *in, struct err *err)
+{
+    struct attempts attempts = {0};
+    for (size_t i = 0; i < collect->n_metrics; i++) {
+        struct err failure = ERR_INIT;
+        if (step(arg, (*done)++, err))
+            return -1;
+        if (!run_metrics(&collect->metrics[i], collect, in, &failure)) {
+            attempts.answered++;
+            continue;
+        }
+        if (!passed_over(&attempts, &failure)) {
+            *err = failure;
+            return -1;
+        }
+        inspection_note(in, "source-failed", 1, "%s", failure.text);
+    }
+    return attempts_end(&attempts, collect->n_metrics, err);
+}
+
+static int run_all_messages(const struct collect *collect, inspection_step_f *step, void *arg,
+                            int64_t *done, struct inspection *in, struct err *err)
+{
+    struct attempts attempts = {0};
+    struct merge merge;
+    int rc = 0;
+    merge_begin(&merge, in);
+    for (size_t i = 0; i < collect->n_messages && rc == 0; i++) {
+        struct err failure = ERR_INIT;
+        rc = step(arg, (*done)++, err);
+        if (rc)
+            break;
+        bool ok = !run_messages(&collect->messages[i], collect, in, &failure);
+        merge_source(&merge, ok);
+        attempts.answered += ok;
+        if (!ok && !passed_over(&attempts, &failure)) {
+            *err = failure;
+            rc = -1;
+        } else if (!ok) {
+            inspection_note(in, "source-failed", 1, "%s", failure.text);
+        }
+    }
+    if (rc == 0)
+        rc = attempts_end(&attempts, collect->n_messages, err);
+    if (rc == 0 && collect->n_messages)
+        merge_finish(&merge);
+    merge_wipe(&merge);
+    return rc;
+}
+
 static int run_all(const struct collect *collect, inspection_step_f *step, void *arg,
                    struct inspection *in, struct err *err)
 {
     int64_t done = 0;
-    if (step(arg, done++, err) || run_cluster(&collect->cluster, &collect->app, in, err))
+    if (step(arg, done++, err) || run_cluster(&collect->cluster, &collect->app, in, err) ||
+        run_all_metrics(collect, step, arg, &done, in, err) ||
+        run_all_messages(collect, step, arg, &done, in, err))
         return -1;
-    for (size_t i = 0; i < collect->n_metrics; i++)
-        if (step(arg, done++, err) || run_metrics(&collect->metrics[i], collect, in, err))
-            return -1;
-    for (size_t i = 0; i < collect->n_messages; i++)
-        if (step(arg, done++, err) || run_messages(&collect->messages[i], collect, in, err))
-            return -1;
     return step(arg, done, err);
 }
 

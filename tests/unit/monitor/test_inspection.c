@@ -178,6 +178,34 @@ static bool has_note(const struct inspection *in, const char *kind, const char *
     return false;
 }
 
+static void test_inspection_when_one_of_several_sources_fails_then_the_others_count(void **state)
+{
+    struct inspection in = {0};
+    struct err err = ERR_INIT;
+    (void)state;
+    assert_int_equal(run(REQUEST(SOURCE("c", ""),
+                                 SOURCE("m1", OPTION("open", "no")) "," SOURCE("m2", ""),
+                                 SOURCE("t1", "") "," SOURCE("t2", OPTION("open", "no")) ","
+                                 SOURCE("t3", "")),
+                         count_step, &in, &err),
+                     0);
+    assert_true(has_note(&in, "source-failed", "m1: connection refused"));
+    assert_true(has_note(&in, "source-failed", "t2: connection refused"));
+    assert_int_equal(in.model->instances[0].cpu_used_millis, 600);
+    /* t1 and t3 tell the same: once, also what they could not join. */
+    assert_int_equal(in.model->n_messages, 1);
+    assert_int_equal(in.model->messages[0].count, 5);
+    assert_int_equal(in.model->traffic.unmapped_count, 3);
+    model_free(in.model);
+    inspection_wipe(&in);
+    assert_int_equal(run(REQUEST(SOURCE("c", ""), SOURCE("m", ""),
+                                 SOURCE("t1", OPTION("open", "no")) ","
+                                 SOURCE("t2", OPTION("open", "no"))),
+                         count_step, &in, &err),
+                     -1);
+    assert_string_equal(err.text, "t1: connection refused");
+}
+
 static void test_inspection_when_run_then_cluster_metrics_messages_fill_one_model(void **state)
 {
     struct inspection in = {0};
@@ -376,6 +404,8 @@ static void test_options_when_checked_then_unknown_doubled_and_missing_are_refus
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_inspection_when_one_of_several_sources_fails_then_the_others_count),
         cmocka_unit_test(test_inspection_when_run_then_cluster_metrics_messages_fill_one_model),
         cmocka_unit_test(test_inspection_when_headroom_is_asked_for_then_hosts_reserve_it),
         cmocka_unit_test(test_inspection_when_no_message_was_seen_then_a_note_says_so),
