@@ -540,19 +540,71 @@ static int command_run(const struct cli_command *command, int argc, char **argv)
     return rc;
 }
 
+/* contract.md 1 gives these to the front door, so they may stand before the command, too. */
+static const struct cli_option *const front_options[] = {&option_config, &option_store,
+                                                         &option_run_dir, &option_output, NULL};
+
+/* How many words the front option at argv[0] takes, at most argc; 0: it is none. */
+static int front_words(int argc, char **argv, const struct cli_option **option)
+{
+    const char *word = argv[0];
+    bool whole;
+    if (!is_option(word))
+        return 0;
+    if (word[1] == '-') {
+        size_t size = strcspn(word + 2, "=");
+        *option = option_long(front_options, word + 2, size);
+        whole = word[2 + size] != '\0';
+    } else {
+        *option = option_short(front_options, word[1]);
+        whole = word[2] != '\0';
+    }
+    if (!*option)
+        return 0;
+    return whole || argc == 1 ? 1 : 2;
+}
+
+/* The words before the command go behind it; what it has no use for is left out, so that
+ * `remap -c FILE` can stand before any command. */
+static int command_run_at(const struct cli_command *command, int argc, char **argv, int at)
+{
+    AUTO_FREE char **words = mem_array((size_t)argc + 1, sizeof *words);
+    const struct cli_option **taken = options_of(command), *option = NULL;
+    int n = 0;
+    for (int i = 1; i < at;) {
+        int step = front_words(argc - i, argv + i, &option);
+        bool takes = option_long(taken, option->name, strlen(option->name));
+        for (int k = 0; k < step; k++, i++)
+            if (takes)
+                words[n++] = argv[i];
+    }
+    free(taken);
+    for (int i = at + 1; i < argc; i++)
+        words[n++] = argv[i];
+    return command_run(command, n, words);
+}
+
 int cli_main(int argc, char **argv)
 {
     AUTO_BUF struct buf text = BUF_INIT;
-    const char *word = argc > 1 ? argv[1] : "";
+    const struct cli_option *front = NULL;
+    int at = 1;
+    while (at < argc) {
+        int step = front_words(argc - at, argv + at, &front);
+        if (step == 0)
+            break;
+        at += step;
+    }
+    const char *word = at < argc ? argv[at] : "";
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         buf_puts(&text, "remap " REMAP_VERSION "\n");
         return print_text(&text);
     }
     bool help = strcmp(word, "help") == 0;
-    if (help && argc > 2) {
-        const struct cli_command *about = command_find(argv[2]);
+    if (help && at + 1 < argc) {
+        const struct cli_command *about = command_find(argv[at + 1]);
         if (!about)
-            return unknown_command(argv[2]);
+            return unknown_command(argv[at + 1]);
         help_command(about, &text);
         return print_text(&text);
     }
@@ -566,5 +618,5 @@ int cli_main(int argc, char **argv)
         return err_exit_code(ERR_USAGE);
     }
     const struct cli_command *command = command_find(word);
-    return command ? command_run(command, argc - 2, argv + 2) : unknown_command(word);
+    return command ? command_run_at(command, argc, argv, at) : unknown_command(word);
 }

@@ -105,6 +105,10 @@ static void test_words_when_valid_then_command_sees_them(void **state)
          "flag=1 number=-1 weight=-1 limit=-1 choice=-1 out=1 files=x,y,z, args=a,"},
         {"probe --files x --files=y -n3 -- a -f",
          "flag=0 number=3 weight=-1 limit=-1 choice=-1 out=1 files=x,y, args=a,-f,"},
+        {"-o json --store x probe a",
+         "flag=0 number=-1 weight=-1 limit=-1 choice=-1 out=2 files= args=a,"},
+        {"-ojson -c x --run-dir=y probe a -o text",
+         "flag=0 number=-1 weight=-1 limit=-1 choice=-1 out=1 files= args=a,"},
         {"probe -n1 -n2 -",
          "flag=0 number=2 weight=-1 limit=-1 choice=-1 out=1 files= args=-,"},
     };
@@ -140,6 +144,11 @@ static void test_words_when_wrong_then_exit_2_and_the_word_named(void **state)
         {"probe a --choice three", "remap probe: --choice must be one of one, two, not \"three\""},
         {"probe a -o yaml", "remap probe: -o must be one of text, json, not \"yaml\""},
         {"probe a -o patch", "remap probe: -o must be one of text, json, not \"patch\""},
+        {"-o yaml probe a", "remap probe: -o must be one of text, json, not \"yaml\""},
+        {"-o json prove", "remap: unknown command \"prove\""},
+        {"--number 3 probe a", "remap: unknown command \"--number\""},
+        {"-c", "remap - places"},
+        {"-c x", "remap - places"},
         {"probe a --store x", "remap probe: unknown option --store"},
         {"", "remap - places"},
     };
@@ -165,6 +174,8 @@ static void test_places_when_given_in_several_ways_then_the_nearest_wins(void **
     setenv("STATE_DIRECTORY", "/state/one:/state/two", 1);
     setenv("RUNTIME_DIRECTORY", "/runtime", 1);
     assert_int_equal(remap("where --store /given.db --run-dir /given"), 0);
+    assert_string_equal(seen.data, "/given.db /given");
+    assert_int_equal(remap("--store=/given.db --run-dir /given where"), 0);
     assert_string_equal(seen.data, "/given.db /given");
     snprintf(words, sizeof words, "where -c %s", path);
     assert_int_equal(remap(words), 0);
