@@ -304,9 +304,9 @@ static double star_bound(struct star *star)
     AUTO_FREE struct item *items = mem_array(widest, sizeof *items);
     AUTO_FREE double *kept = mem_array(widest, sizeof *kept);
     AUTO_FREE double *best = mem_array(widest, sizeof *best);
-    /* About 100 ns per pair and step: 2·10^5 pair-steps keep it below 20 ms, 4 steps at least. */
+    /* About 100 ns per pair and step: 2·10^5 pair-steps keep it below 20 ms. */
     int steps = star->n_edges ? (int)(200000 / star->n_edges) : 1;
-    steps = steps < 4 ? 4 : steps > 60 ? 60 : steps;
+    steps = steps < 1 ? 1 : steps > 60 ? 60 : steps;
     double lowest = INFINITY;
     shares_init(star);
     for (int k = 0; k < steps; k++) {

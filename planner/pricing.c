@@ -1,4 +1,4 @@
-/* pricing.c - exact and greedy pricing of patterns. */
+/* pricing.c - exact pricing of patterns. */
 #include "planner/pricing.h"
 
 #include <math.h>
@@ -503,48 +503,6 @@ double pricer_exact(struct pricer *p, int kind, int root, const double *prices, 
     *n = p->n_best;
     *best = p->best;
     return p->open > p->best ? p->open : p->best;
-}
-
-double pricer_greedy(struct pricer *p, int kind, int root, const double *prices, int *items,
-                     int *n)
-{
-    const struct parts *parts = p->parts;
-    *n = 0;
-    pricer_start(p, kind, root, prices);
-    p->best = -INFINITY;
-    p->best_items = items;
-    p->n_best = 0;
-    if (root >= 0) {
-        if (p->state[root] != FREE || !fits(p, root))
-            return -INFINITY;
-        item_in(p, root);
-    }
-    for (;;) {
-        int pick = -1;
-        double most = 0;
-        for (int i = 0; i < parts->n; i++) {
-            if (p->state[i] != FREE || !fits(p, i))
-                continue;
-            /* Half of what it could bring along counts as well. */
-            double value = p->gain[i], size = 1e-9;
-            for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
-                if (p->state[parts->arcs[k].item] == FREE)
-                    value += 0.25 * parts->arcs[k].degree;
-            for (int d = 0; d < parts->dims; d++)
-                size += p->left[d] > 0 ? parts->size[i * parts->dims + d] / p->left[d] : 0;
-            if (value > 0 && value / size > most) {
-                most = value / size;
-                pick = i;
-            }
-        }
-        if (pick < 0)
-            break;
-        item_in(p, pick);
-        keep_current(p);
-    }
-    keep_current(p);
-    *n = p->n_best;
-    return p->best;
 }
 
 double pattern_value(const struct parts *parts, int kind, const int *items, int n)

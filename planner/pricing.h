@@ -27,10 +27,6 @@ AUTO_DEFINE(pricer)
 double pricer_exact(struct pricer *pricer, int kind, int root, const double *prices, double least,
                     int max_nodes, int *items, int *n, double *best);
 
-/* A good pattern by adding the best item per size and exchanging; value of the best found. */
-double pricer_greedy(struct pricer *pricer, int kind, int root, const double *prices, int *items,
-                     int *n);
-
 /* Value of a set without prices, -INFINITY where it breaks capacity, conflicts or allowed items. */
 double pattern_value(const struct parts *parts, int kind, const int *items, int n);
 
