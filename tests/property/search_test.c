@@ -181,6 +181,33 @@ static void test_hubs_when_services_move_then_promises_kept(void **state)
     assert_true(better > 25);
 }
 
+static void test_frontier_when_asked_then_ascending_to_the_plan(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    wild.instances = 20;
+    wild.hosts = 6;
+    wild.unplaced = false;
+    int points = 0;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.max_moves = -1;
+        given.options.objective = OBJECTIVE_AFFINITY;
+        given.options.frontier = true;
+        AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
+        assert_true(plan->n_frontier > 0);
+        assert_int_equal(plan->frontier[0].restarts, 0);
+        for (size_t k = 1; k < plan->n_frontier; k++) {
+            assert_true(plan->frontier[k].restarts > plan->frontier[k - 1].restarts);
+            assert_true(plan->frontier[k].affinity >= plan->frontier[k - 1].affinity);
+            assert_true(plan->frontier[k].affinity <= plan->affinity_bound + 1e-12);
+        }
+        points += (int)plan->n_frontier;
+    }
+    print_message("%d points\n", points);
+    assert_true(points > 30);
+}
+
 static void test_hubs_when_repeated_then_same_bytes(void **state)
 {
     (void)state;
@@ -236,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_oa_modified_when_tiny_then_promises_kept),
         cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
         cmocka_unit_test(test_hubs_when_services_move_then_promises_kept),
+        cmocka_unit_test(test_frontier_when_asked_then_ascending_to_the_plan),
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
     };
