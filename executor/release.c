@@ -123,8 +123,7 @@ int release_handle(struct stage *stage, const struct stage_request *request, str
 {
     (void)exit_code;
     struct release r = {.stage = stage};
-    AUTO_JSON json_t *tree =
-        json_parse(request->body, request->size, &json_limits_document, err);
+    AUTO_JSON json_t *tree = json_parse(request->body, request->size, &json_limits_document, err);
     struct jval root = jval_root(tree);
     int rc = tree ? read_root(&root, &r, err) : -1;
     if (rc == 0)

@@ -45,12 +45,10 @@ static size_t n_left(const struct work *w)
 static void move_copy(struct move *to, const struct move *from)
 {
     *to = *from;
-    to->sources = from->n_sources
-                      ? mem_dup(from->sources, from->n_sources * sizeof *from->sources)
-                      : NULL;
-    to->targets = from->n_targets
-                      ? mem_dup(from->targets, from->n_targets * sizeof *from->targets)
-                      : NULL;
+    to->sources =
+        from->n_sources ? mem_dup(from->sources, from->n_sources * sizeof *from->sources) : NULL;
+    to->targets =
+        from->n_targets ? mem_dup(from->targets, from->n_targets * sizeof *from->targets) : NULL;
 }
 
 /* True when every move of the 0-terminated list is in the plan. */
@@ -120,8 +118,8 @@ static bool touches_busy(const struct work *w, const struct move *move)
     const bool *busy = w->facts->busy_hosts;
     if (!busy)
         return false;
-    bool hit = (move->source >= 0 && busy[move->source]) ||
-               (move->target >= 0 && busy[move->target]);
+    bool hit =
+        (move->source >= 0 && busy[move->source]) || (move->target >= 0 && busy[move->target]);
     for (size_t i = 0; i < move->n_sources; i++)
         hit |= busy[move->sources[i].host];
     for (size_t i = 0; i < move->n_targets; i++)
@@ -172,8 +170,7 @@ static void filter_limits(struct work *w)
             snprintf(text, sizeof text, "limit of %lld moves per cycle",
                      (long long)w->app->max_moves);
             leave_out(w, i, text);
-        } else if (w->app->max_restarts >= 0 &&
-                   restarts + move->restarts > w->app->max_restarts) {
+        } else if (w->app->max_restarts >= 0 && restarts + move->restarts > w->app->max_restarts) {
             snprintf(text, sizeof text, "limit of %lld restarts per cycle",
                      (long long)w->app->max_restarts);
             leave_out(w, i, text);
@@ -222,8 +219,7 @@ static void fit_in_order(struct work *w)
         int host = -1;
         if (!stays(w, i))
             continue;
-        const char *why =
-            in_cycle(w, move->seq) ? NULL : plan_walk_problem(walk, move, &host);
+        const char *why = in_cycle(w, move->seq) ? NULL : plan_walk_problem(walk, move, &host);
         if (!why) {
             plan_walk_apply(walk, move);
             continue;
@@ -263,7 +259,7 @@ static void fit(struct work *w)
 
 /* The kept moves by what they move, to find them from a row of affinities. */
 struct movers {
-    int *of_instance; /* index of its move, -1 none */
+    int *of_instance;  /* index of its move, -1 none */
     int *first, *next; /* of each service, a list of moves */
 };
 
@@ -346,8 +342,8 @@ static bool filter_worth(struct work *w)
         for (size_t k = 1; k < kept->n_moves; k++)
             if (value[k] < value[worst])
                 worst = k;
-        snprintf(text, sizeof text, "gains %.4f per restarted replica, less than %g",
-                 value[worst], w->app->min_gain);
+        snprintf(text, sizeof text, "gains %.4f per restarted replica, less than %g", value[worst],
+                 w->app->min_gain);
         for (size_t i = 0; i < w->plan->n_moves; i++)
             if (w->plan->moves[i].seq == kept->moves[worst].seq)
                 leave_out(w, i, text);
@@ -383,7 +379,8 @@ static bool judge_plan(struct work *w)
     }
     if (plan->n_moves == 0) {
         snprintf(text, sizeof text, "no moves: %.200s",
-                 plan->why && *plan->why ? plan->why : "the placement is as good as the planner knows");
+                 plan->why && *plan->why ? plan->why
+                                         : "the placement is as good as the planner knows");
         answer(w, CALM_NOTHING, text);
         return true;
     }
@@ -418,19 +415,18 @@ static void judge_kept(struct work *w)
     char text[300];
     double gain = kept->affinity_after - kept->affinity_before;
     if (kept->n_moves == 0) {
-        snprintf(text, sizeof text, "all %zu moves left out, the first: %.200s",
-                 w->plan->n_moves, w->calm->left_out[0]);
+        snprintf(text, sizeof text, "all %zu moves left out, the first: %.200s", w->plan->n_moves,
+                 w->calm->left_out[0]);
         answer(w, CALM_NOTHING, text);
     } else if (!plan_is_better(kept)) {
         answer(w, CALM_NOTHING, "what is left is better neither in score nor in hosts");
     } else if (kept->hosts_after >= kept->hosts_before &&
                gain + SCORE_EPSILON < w->app->min_plan_gain) {
-        snprintf(text, sizeof text, "gains %.4f in all, less than %g", gain,
-                 w->app->min_plan_gain);
+        snprintf(text, sizeof text, "gains %.4f in all, less than %g", gain, w->app->min_plan_gain);
         answer(w, CALM_NOTHING, text);
     } else if (kept->n_moves < w->plan->n_moves) {
-        snprintf(text, sizeof text, "%zu of %zu moves left out",
-                 w->plan->n_moves - kept->n_moves, w->plan->n_moves);
+        snprintf(text, sizeof text, "%zu of %zu moves left out", w->plan->n_moves - kept->n_moves,
+                 w->plan->n_moves);
         answer(w, CALM_GO, text);
     }
     if (w->calm->answer == CALM_GO)
@@ -447,8 +443,13 @@ struct calm *calm_new(const struct config_app *app, const struct calm_facts *fac
     struct calm *calm = mem_alloc(sizeof *calm);
     calm->left_out = mem_array(plan->n_moves + 1, sizeof *calm->left_out);
     calm->n_left_out = plan->n_moves;
-    struct work w = {.app = app, .facts = facts, .model = model, .rows = rows,
-                     .n_rows = n_rows, .plan = plan, .calm = calm};
+    struct work w = {.app = app,
+                     .facts = facts,
+                     .model = model,
+                     .rows = rows,
+                     .n_rows = n_rows,
+                     .plan = plan,
+                     .calm = calm};
     if (judge_plan(&w)) {
         for (size_t i = 0; i < plan->n_moves; i++)
             leave_out(&w, i, calm->why);

@@ -7,12 +7,18 @@
 #include "model/base/mem.h"
 
 static const char *const names[CYCLE_N_STATES] = {
-    [CYCLE_COLLECTING] = "collecting", [CYCLE_ANALYZING] = "analyzing",
-    [CYCLE_PLANNING] = "planning",     [CYCLE_PROPOSED] = "proposed",
-    [CYCLE_EXECUTING] = "executing",   [CYCLE_SETTLING] = "settling",
-    [CYCLE_VERIFYING] = "verifying",   [CYCLE_UNDOING] = "undoing",
-    [CYCLE_DONE] = "done",             [CYCLE_UNDONE] = "undone",
-    [CYCLE_FAILED] = "failed",         [CYCLE_SUPERSEDED] = "superseded",
+    [CYCLE_COLLECTING] = "collecting",
+    [CYCLE_ANALYZING] = "analyzing",
+    [CYCLE_PLANNING] = "planning",
+    [CYCLE_PROPOSED] = "proposed",
+    [CYCLE_EXECUTING] = "executing",
+    [CYCLE_SETTLING] = "settling",
+    [CYCLE_VERIFYING] = "verifying",
+    [CYCLE_UNDOING] = "undoing",
+    [CYCLE_DONE] = "done",
+    [CYCLE_UNDONE] = "undone",
+    [CYCLE_FAILED] = "failed",
+    [CYCLE_SUPERSEDED] = "superseded",
 };
 
 #define TO(state) (1u << CYCLE_##state)

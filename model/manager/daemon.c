@@ -1,5 +1,5 @@
-/* daemon.c - `remap run` and `remap once`: opens everything in the order that makes them safe, turns
- * the loop, closes (design.md 3). */
+/* daemon.c - `remap run` and `remap once`: opens everything in the order that makes them safe,
+ * turns the loop, closes (design.md 3). */
 #include "model/manager/daemon.h"
 
 #include <signal.h>
@@ -15,10 +15,10 @@
 #include "model/manager/manager.h"
 #include "model/wire/rundir.h"
 
-#define STOP_WAIT_MS 30000        /* contract.md 1: SIGTERM finishes the current move, at most 30 s */
-#define RETAIN_FIRST_MS 60000     /* not while a start is busy with recovery */
-#define RETAIN_EVERY_MS 3600000   /* retention is counted in days */
-#define RETAIN_MORE_MS 1000       /* a full batch was deleted: there may be more */
+#define STOP_WAIT_MS 30000      /* contract.md 1: SIGTERM finishes the current move, at most 30 s */
+#define RETAIN_FIRST_MS 60000   /* not while a start is busy with recovery */
+#define RETAIN_EVERY_MS 3600000 /* retention is counted in days */
+#define RETAIN_MORE_MS 1000     /* a full batch was deleted: there may be more */
 
 /* --- signals and timers --- */
 
@@ -66,8 +66,8 @@ static void on_retain(void *ctx)
     struct manager *m = ctx;
     struct err err = ERR_INIT;
     int64_t deleted = 0;
-    if (store_retain(m->store, clock_wall_ms(), m->config->retention_ms,
-                     m->config->retention_bytes, &deleted, &err) < 0)
+    if (store_retain(m->store, clock_wall_ms(), m->config->retention_ms, m->config->retention_bytes,
+                     &deleted, &err) < 0)
         log_warn("retention: %s", err.text);
     else if (deleted > 0)
         log_info("retention: %lld cycles deleted", (long long)deleted);
@@ -140,8 +140,8 @@ static int manager_open(struct manager *m, struct err *err)
     engine_init(&m->engine, clock_mono_ms());
     if (open_signals(m, err) < 0 ||
         rundir_lock(o->run_dir, RUNDIR_STAGES_WAIT_MS, &m->lock_fd, err) < 0 ||
-        store_open(o->store_path, &m->store, err) < 0 ||
-        manager_apps_set(m, o->config, err) < 0 || manager_restore(m, err) < 0 ||
+        store_open(o->store_path, &m->store, err) < 0 || manager_apps_set(m, o->config, err) < 0 ||
+        manager_restore(m, err) < 0 ||
         bus_open(m->loop, o->run_dir, &manager_bus_events, m, &m->bus, err) < 0 ||
         supervisor_open(m->loop, o->run_dir, o->stages_dir, &manager_supervisor_events, m,
                         &m->supervisor, err) < 0)
@@ -157,8 +157,11 @@ static int trigger_once(struct manager *m, struct err *err)
         return err_set(err, ERR_USAGE, "app %s is not configured", o->app);
     for (size_t i = 0; i < o->config->n_apps; i++) {
         const char *name = o->config->apps[i].name;
-        struct engine_event ev = {.type = EV_TRIGGER, .now_ms = clock_mono_ms(), .app = name,
-                                  .trigger = "once", .dry_run = o->dry_run};
+        struct engine_event ev = {.type = EV_TRIGGER,
+                                  .now_ms = clock_mono_ms(),
+                                  .app = name,
+                                  .trigger = "once",
+                                  .dry_run = o->dry_run};
         const char *why = engine_refuses(&m->engine, &ev);
         if (o->app && strcmp(o->app, name) != 0)
             continue;

@@ -23,14 +23,14 @@ struct daemon_events {
 };
 
 struct daemon_options {
-    const struct config *config;         /* borrowed; replaced by SIGHUP in `remap run` only */
+    const struct config *config; /* borrowed; replaced by SIGHUP in `remap run` only */
     const char *store_path, *run_dir;
-    const char *stages_dir;              /* NULL: beside the program */
-    bool once;                           /* one cycle per app, then return */
-    const char *app;                     /* once: only this app; NULL: all */
-    bool dry_run;                        /* once */
-    bool listen;                         /* serve HTTP as configured */
-    const struct daemon_events *events;  /* NULL: none */
+    const char *stages_dir;             /* NULL: beside the program */
+    bool once;                          /* one cycle per app, then return */
+    const char *app;                    /* once: only this app; NULL: all */
+    bool dry_run;                       /* once */
+    bool listen;                        /* serve HTTP as configured */
+    const struct daemon_events *events; /* NULL: none */
     void *ctx;
 };
 

@@ -54,8 +54,8 @@ static bool before_executing(enum cycle_state state)
 /* States that keep the token once they have it. */
 static bool holds_token(const struct engine_cycle *c)
 {
-    return before_executing(c->state) || c->state == CYCLE_EXECUTING ||
-           c->state == CYCLE_UNDOING || (c->state == CYCLE_PROPOSED && c->applying);
+    return before_executing(c->state) || c->state == CYCLE_EXECUTING || c->state == CYCLE_UNDOING ||
+           (c->state == CYCLE_PROPOSED && c->applying);
 }
 
 /* A running cycle of the app, proposals apart. */
@@ -63,8 +63,7 @@ static struct engine_cycle *running(struct engine *engine, int app)
 {
     for (size_t i = 0; i < engine->n_cycles; i++) {
         struct engine_cycle *c = &engine->cycles[i];
-        if (c->app == app && !cycle_ended(c->state) &&
-            (c->state != CYCLE_PROPOSED || c->applying))
+        if (c->app == app && !cycle_ended(c->state) && (c->state != CYCLE_PROPOSED || c->applying))
             return c;
     }
     return NULL;
@@ -79,8 +78,7 @@ static void set_reason(struct engine_cycle *c, const char *reason)
 static void rearm(struct engine *engine, int app)
 {
     struct engine_app *a = &engine->apps[app];
-    int64_t interval =
-        a->given_interval_ms > 0 ? a->given_interval_ms : a->config.interval_ms;
+    int64_t interval = a->given_interval_ms > 0 ? a->given_interval_ms : a->config.interval_ms;
     a->due_ms = a->gone ? -1 : engine->now_ms + interval;
     a->dirty = true;
 }
@@ -234,8 +232,7 @@ const char *engine_refuses(const struct engine *engine, const struct engine_even
     return NULL;
 }
 
-static void enqueue(struct engine *engine, int app, const char *trigger, bool dry_run,
-                    int64_t base)
+static void enqueue(struct engine *engine, int app, const char *trigger, bool dry_run, int64_t base)
 {
     struct engine_app *a = &engine->apps[app];
     a->waiting = true;
@@ -364,8 +361,8 @@ static void on_stage_down(struct engine *engine, const struct engine_event *ev, 
     struct engine_cycle *c = find(engine, stage->cycle);
     if (c && c->sent && c->attempt == stage->attempt) {
         char text[120];
-        snprintf(text, sizeof text, "the %s died %d times during this cycle",
-                 party_name(ev->stage), c->failures + 1);
+        snprintf(text, sizeof text, "the %s died %d times during this cycle", party_name(ev->stage),
+                 c->failures + 1);
         charge(engine, c, text, true);
         c->retry_ms = 0; /* the supervisor waits before it starts it again */
     }
@@ -409,8 +406,7 @@ static void on_progress(struct engine *engine, const struct engine_event *ev)
         deadline_progress(&stage->deadline, engine->now_ms, ev->value);
 }
 
-static void after_plan(struct engine *engine, struct engine_cycle *c,
-                       const struct engine_event *ev)
+static void after_plan(struct engine *engine, struct engine_cycle *c, const struct engine_event *ev)
 {
     const struct engine_app *a = &engine->apps[c->app];
     char text[120];
@@ -418,7 +414,7 @@ static void after_plan(struct engine *engine, struct engine_cycle *c,
         step(engine, c, CYCLE_DONE, ev->reason);
         return;
     }
-    const char *why = c->dry_run                  ? "dry run"
+    const char *why = c->dry_run                       ? "dry run"
                       : a->config.mode == MODE_OBSERVE ? "observing only"
                       : a->paused                      ? "paused"
                                                        : NULL;
@@ -486,8 +482,7 @@ static void after_verify(struct engine *engine, struct engine_cycle *c,
     }
 }
 
-static void on_result(struct engine *engine, struct engine_cycle *c,
-                      const struct engine_event *ev)
+static void on_result(struct engine *engine, struct engine_cycle *c, const struct engine_event *ev)
 {
     switch (c->state) {
     case CYCLE_COLLECTING:
@@ -615,8 +610,8 @@ static void on_store_failed(struct engine *engine, const struct engine_event *ev
         else if (c->state == CYCLE_UNDOING && c->sent)
             c->stop = STOP_STORE;
     }
-    if (engine->token && (!find(engine, engine->token) ||
-                          !holds_token(find(engine, engine->token))))
+    if (engine->token &&
+        (!find(engine, engine->token) || !holds_token(find(engine, engine->token))))
         engine->token = 0;
 }
 

@@ -42,16 +42,16 @@ struct engine_app_config {
 struct engine_app {
     char *name;
     struct engine_app_config config;
-    bool gone;                 /* no longer configured */
+    bool gone; /* no longer configured */
     bool paused;
     int64_t given_interval_ms; /* from a deploy event, clamped; -1: the configured one */
     int64_t due_ms;            /* the timer; -1: off */
     bool waiting;              /* in the queue for the token, with: */
     char trigger[16];
     bool dry_run;
-    int64_t base;              /* apply: the cycle whose plan is wanted; -1 */
+    int64_t base; /* apply: the cycle whose plan is wanted; -1 */
     int64_t since_ms;
-    bool dirty;                /* pause, interval or timer to be saved */
+    bool dirty; /* pause, interval or timer to be saved */
 };
 
 /* Why an executing cycle finishes its current move and discards the rest. */
@@ -66,27 +66,27 @@ struct engine_cycle {
     int64_t id;
     int app; /* index */
     bool dry_run;
-    int64_t base; /* the cycle whose plan this applies; -1 */
+    int64_t base;                  /* the cycle whose plan this applies; -1 */
     enum cycle_state state, saved; /* now, and in the store */
     bool dirty;                    /* differs from the store */
     char reason[ENGINE_REASON_SIZE];
-    int step;             /* verifying: 0 collects, 1 analyzes */
-    bool applying;        /* proposed: somebody asked for it */
-    int64_t applied;      /* moves made so far */
-    int64_t attempt;      /* the last one used */
+    int step;        /* verifying: 0 collects, 1 analyzes */
+    bool applying;   /* proposed: somebody asked for it */
+    int64_t applied; /* moves made so far */
+    int64_t attempt; /* the last one used */
     int failures;
-    bool sent;            /* a request is out, numbered `attempt` */
-    int64_t retry_ms;     /* not before */
+    bool sent;        /* a request is out, numbered `attempt` */
+    int64_t retry_ms; /* not before */
     int64_t settle_until_ms;
     enum engine_stop stop;
-    bool clearing;        /* the request that is out knows of the stop: only what was intended */
+    bool clearing; /* the request that is out knows of the stop: only what was intended */
 };
 
 struct engine_stage {
     bool up;
     int64_t cycle, attempt; /* the request it works on; cycle 0: idle, ENGINE_LENT: of no cycle */
     struct deadline deadline;
-    bool kill;              /* hangs: to be killed */
+    bool kill; /* hangs: to be killed */
     bool stop_sent;
 };
 
@@ -95,8 +95,8 @@ struct engine {
     bool stopping;
     bool store_broken;
     int64_t store_retry_ms;
-    int64_t token;  /* cycle that holds it; 0 none */
-    int creating;   /* app whose cycle is being created with the token; -1 none */
+    int64_t token; /* cycle that holds it; 0 none */
+    int creating;  /* app whose cycle is being created with the token; -1 none */
     struct engine_app *apps;
     size_t n_apps;
     struct engine_cycle *cycles; /* those that have not ended or whose end is not saved */

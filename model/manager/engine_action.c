@@ -4,8 +4,7 @@
 
 #include "model/manager/engine.h"
 
-bool engine_request(const struct engine_cycle *cycle, enum party *stage,
-                    enum message_type *request)
+bool engine_request(const struct engine_cycle *cycle, enum party *stage, enum message_type *request)
 {
     static const struct {
         bool any;

@@ -1,9 +1,10 @@
-/* manager.h - the Model Manager inside (paper §5.7): the pure engine, tied to the loop, the bus, the
- * supervisor and the store. Shared by manager*.c and daemon.c only.
+/* manager.h - the Model Manager inside (paper §5.7): the pure engine, tied to the loop, the bus,
+ * the supervisor and the store. Shared by manager*.c and daemon.c only.
  *
  *   manager.c          events in, actions out, one transaction per step
  *   manager_request.c  what a stage is sent: stored bytes, spliced
  *   manager_result.c   what a stage answers: decoded strictly, checked, committed
+ *   manager_move.c     moves while they are made: intents, outcomes; events from outside
  *   manager_plan.c     plans between planner and executor: calm, bases, subsets
  *   manager_command.c  what the command line asks
  *   manager_release.c  pins taken off again
@@ -46,7 +47,8 @@ struct phase {
     int64_t cycle, since_ms, started_ms;
 };
 
-/* `remap release` under way: first every app is counted, then the asker is told, then it is done. */
+/* `remap release` under way: first every app is counted, then the asker is told, then it is done.
+ */
 struct release {
     char *peer;    /* who asked and waits for the count; NULL: told */
     char *service; /* NULL: all */
@@ -72,8 +74,8 @@ struct manager {
     int lock_fd;
 
     struct engine engine;
-    bool working; /* inside manager_work() */
-    struct docs docs; /* of the cycle served last */
+    bool working;           /* inside manager_work() */
+    struct docs docs;       /* of the cycle served last */
     struct buf verify_text; /* the model collected for verification … */
     int64_t verify_cycle;   /* … of this cycle */
     struct phase *phases;
@@ -84,9 +86,9 @@ struct manager {
     int64_t tick_timer, leave_timer;
     bool hello[PARTY_N]; /* has been up once */
     bool ready;
-    bool store_trouble;  /* said so */
+    bool store_trouble; /* said so */
     bool leaving;
-    int exit_code;       /* once */
+    int exit_code; /* once */
     struct err fatal;
 };
 
@@ -97,9 +99,9 @@ int64_t manager_mono_ms(int64_t wall_ms);
 void manager_event(struct manager *m, struct engine_event ev);
 void manager_work(struct manager *m);
 /* Writes the answer's rows, the engine's step and the cycle's row in one transaction; when that
- * fails, the engine takes the step back. rows may be NULL, or complete the event by what it wrote. */
-typedef int manager_rows_fn(struct manager *m, struct engine_event *ev, void *ctx,
-                            struct err *err);
+ * fails, the engine takes the step back. rows may be NULL, or complete the event by what it wrote.
+ */
+typedef int manager_rows_fn(struct manager *m, struct engine_event *ev, void *ctx, struct err *err);
 void manager_answer(struct manager *m, struct engine_event ev, manager_rows_fn *rows, void *ctx);
 /* Says once that the store cannot be written, and tells the engine. */
 void manager_store_failed(struct manager *m, const struct err *err);
@@ -128,10 +130,17 @@ void result_received(struct manager *m, enum party stage, const struct envelope 
                      const char *body, size_t size);
 void failure_received(struct manager *m, enum party stage, const struct envelope *env,
                       const char *body, size_t size);
+/* The event of an answer; and a result that cannot be used: the cycle fails with this text. */
+struct engine_event result_event(enum engine_event_type type, enum party stage,
+                                 const struct envelope *env);
+void result_bad(struct manager *m, enum party stage, const struct envelope *env, const char *text);
+
+/* --- manager_move.c --- */
+void executed_received(struct manager *m, const struct envelope *env, const char *body,
+                       size_t size);
 void progress_received(struct manager *m, enum party stage, const struct envelope *env,
                        const char *body, size_t size);
-void intent_received(struct manager *m, const struct envelope *env, const char *body,
-                     size_t size);
+void intent_received(struct manager *m, const struct envelope *env, const char *body, size_t size);
 void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move);
 
 /* --- manager_plan.c --- */

@@ -38,8 +38,8 @@ static int ask(struct manager *m, struct engine_event ev, struct err *err)
 {
     const char *why = engine_refuses(&m->engine, &ev);
     if (why)
-        return err_set(err, ev.app && engine_app(&m->engine, ev.app) < 0 ? ERR_NOT_FOUND
-                                                                        : ERR_REFUSED,
+        return err_set(err,
+                       ev.app && engine_app(&m->engine, ev.app) < 0 ? ERR_NOT_FOUND : ERR_REFUSED,
                        "%s%s%s", ev.app ? ev.app : "", ev.app ? ": " : "", why);
     manager_event(m, ev);
     return 0;
@@ -56,13 +56,12 @@ static void put_running(struct manager *m, const char *app, struct buf *out)
     }
 }
 
-static int do_trigger(struct manager *m, const struct command *c, struct buf *out,
-                      struct err *err)
+static int do_trigger(struct manager *m, const struct command *c, struct buf *out, struct err *err)
 {
     if (need_app(c, err) < 0 ||
         ask(m,
-            (struct engine_event){.type = EV_TRIGGER, .app = c->app, .trigger = "manual",
-                                  .dry_run = c->dry_run},
+            (struct engine_event){
+                .type = EV_TRIGGER, .app = c->app, .trigger = "manual", .dry_run = c->dry_run},
             err) < 0)
         return -1;
     int index = engine_app(&m->engine, c->app);
@@ -83,8 +82,8 @@ static int do_apply(struct manager *m, const struct command *c, struct buf *out,
     if (rc == 0 && (count.planned == 0 || count.applied || count.open))
         rc = err_set(err, ERR_REFUSED, "cycle %" PRId64 " has no plan that waits", c->cycle);
     if (rc == 0)
-        rc = ask(m, (struct engine_event){.type = EV_APPLY, .app = row.app, .cycle = c->cycle},
-                 err);
+        rc =
+            ask(m, (struct engine_event){.type = EV_APPLY, .app = row.app, .cycle = c->cycle}, err);
     if (rc == 0) {
         AUTO_FREE char *text =
             mem_printf("%" PRId64 " moves of %s, after a look at its base", count.planned, row.app);
@@ -107,8 +106,11 @@ static int do_undo(struct manager *m, const struct command *c, struct buf *out, 
     int rc = moves_count(m, c->cycle, &count, err);
     if (rc == 0)
         rc = ask(m,
-                 (struct engine_event){.type = EV_UNDO, .app = row.app, .cycle = c->cycle,
-                                       .state = (enum cycle_state)state, .attempt = row.attempt,
+                 (struct engine_event){.type = EV_UNDO,
+                                       .app = row.app,
+                                       .cycle = c->cycle,
+                                       .state = (enum cycle_state)state,
+                                       .attempt = row.attempt,
                                        .value = count.applied},
                  err);
     if (rc == 0) {
@@ -165,9 +167,8 @@ static int do_status(struct manager *m, const struct command *c, struct buf *out
     buf_printf(out, ",\"pid\":%ld,\"stages\":[", (long)getpid());
     for (enum party p = PARTY_MONITOR; p <= PARTY_EXECUTOR; p++)
         buf_printf(out, "%s{\"name\":\"%s\",\"pid\":%" PRId64 ",\"up\":%s,\"cycle\":%" PRId64 "}",
-                   p == PARTY_MONITOR ? "" : ",", party_name(p),
-                   supervisor_pid(m->supervisor, p), m->engine.stages[p].up ? "true" : "false",
-                   m->engine.stages[p].cycle);
+                   p == PARTY_MONITOR ? "" : ",", party_name(p), supervisor_pid(m->supervisor, p),
+                   m->engine.stages[p].up ? "true" : "false", m->engine.stages[p].cycle);
     buf_puts(out, "]");
     return 0;
 }
@@ -176,15 +177,13 @@ static const struct {
     const char *name;
     command_fn *fn;
 } commands[] = {
-    {"trigger", do_trigger}, {"apply", do_apply},   {"undo", do_undo},
-    {"pause", do_pause},     {"resume", do_resume}, {"status", do_status},
-    {"release", do_release},
+    {"trigger", do_trigger}, {"apply", do_apply},   {"undo", do_undo},       {"pause", do_pause},
+    {"resume", do_resume},   {"status", do_status}, {"release", do_release},
 };
 
 static int read_command(json_t *tree, const char **name, struct command *out, struct err *err)
 {
-    static const char *const keys[] = {"v",     "command", "app", "service",
-                                       "cycle", "dry_run", NULL};
+    static const char *const keys[] = {"v", "command", "app", "service", "cycle", "dry_run", NULL};
     struct jval root = jval_root(tree);
     struct jval v_v = jval_get(&root, "v"), name_v = jval_get(&root, "command");
     struct jval app_v = jval_get(&root, "app"), service_v = jval_get(&root, "service");

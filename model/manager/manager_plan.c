@@ -23,8 +23,8 @@ static enum granularity own_granularity(const struct config *config, const struc
 
 void plan_options(const struct manager *m, const struct config_app *app, struct buf *out)
 {
-    enum granularity granularity = app->granularity < 0 ? own_granularity(m->config, app)
-                                                        : (enum granularity)app->granularity;
+    enum granularity granularity =
+        app->granularity < 0 ? own_granularity(m->config, app) : (enum granularity)app->granularity;
     buf_puts(out, "{\"planner\":");
     json_put_text(out, app->planner);
     buf_printf(out,

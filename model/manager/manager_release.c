@@ -67,9 +67,11 @@ static int ask_next(struct manager *m, struct err *err)
     int rc = bus_send(m->bus, PARTY_EXECUTOR, &env, &body, err);
     buf_wipe(&body);
     if (rc == 0)
-        manager_event(m, (struct engine_event){
-                             .type = EV_LENT, .stage = PARTY_EXECUTOR, .attempt = r->attempt,
-                             .value = m->config->stage_deadline_ms + app->ready_timeout_ms});
+        manager_event(m, (struct engine_event){.type = EV_LENT,
+                                               .stage = PARTY_EXECUTOR,
+                                               .attempt = r->attempt,
+                                               .value = m->config->stage_deadline_ms +
+                                                        app->ready_timeout_ms});
     return rc;
 }
 
@@ -140,8 +142,8 @@ void release_answered(struct manager *m, const struct envelope *env, const char 
     struct err err = ERR_INIT;
     int64_t restarts = 0;
     struct release *r = m->release;
-    struct engine_event ev = {.type = EV_RESULT, .stage = PARTY_EXECUTOR, .cycle = ENGINE_LENT,
-                              .attempt = env->attempt};
+    struct engine_event ev = {
+        .type = EV_RESULT, .stage = PARTY_EXECUTOR, .cycle = ENGINE_LENT, .attempt = env->attempt};
     manager_event(m, ev); /* a cycle that waits for the executor goes first */
     if (!r || r->attempt != env->attempt)
         return;

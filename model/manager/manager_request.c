@@ -206,9 +206,9 @@ void request_put_outcome(struct buf *out, const struct move_row *r)
     json_put_text(out, r->state);
     const struct {
         const char *key, *text;
-    } texts[] = {{"reason", r->reason},  {"service", r->service},
+    } texts[] = {{"reason", r->reason},     {"service", r->service},
                  {"instance", r->instance}, {"instance_now", r->instance_now},
-                 {"source", r->source},  {"target", r->target}};
+                 {"source", r->source},     {"target", r->target}};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         put_key(out, texts[i].key);
         json_put_text(out, texts[i].text);
@@ -216,8 +216,8 @@ void request_put_outcome(struct buf *out, const struct move_row *r)
     const struct {
         const char *key;
         int64_t value;
-    } numbers[] = {{"intended_ms", r->intended_ms}, {"settled_ms", r->settled_ms},
-                   {"undo_of", r->undo_of}};
+    } numbers[] = {
+        {"intended_ms", r->intended_ms}, {"settled_ms", r->settled_ms}, {"undo_of", r->undo_of}};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         put_key(out, numbers[i].key);
         if (numbers[i].value < 0)
@@ -228,8 +228,8 @@ void request_put_outcome(struct buf *out, const struct move_row *r)
     buf_printf(out, ",\"detour\":%s}", r->detour ? "true" : "false");
 }
 
-/* Every intent of the cycle, also those of moves that an undo is about (with what their undo needs),
- * and every outcome that is known. */
+/* Every intent of the cycle, also those of moves that an undo is about (with what their undo
+ * needs), and every outcome that is known. */
 static int put_history(struct manager *m, int64_t cycle, struct buf *out, struct err *err)
 {
     struct move_row *rows = NULL;
@@ -301,8 +301,8 @@ static int build_execute(struct manager *m, const struct engine_cycle *c,
     if (put_history(m, c->id, out, err) < 0)
         return -1;
     buf_puts(out, "}");
-    /* A move may wait for its replica as long as configured before its counter grows; ten such times
-     * are too few for a plan of more moves. */
+    /* A move may wait for its replica as long as configured before its counter grows; ten such
+     * times are too few for a plan of more moves. */
     int64_t one = *allowance_ms + app->ready_timeout_ms;
     int64_t share = one * (int64_t)(plan->n_moves + 1) / DEADLINE_MAX_LENGTHS;
     *allowance_ms = one > share ? one : share;

@@ -2,7 +2,6 @@
  * one transaction with the step that it causes (design.md 3, 4). */
 #include "model/manager/manager.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +14,19 @@
 #include "model/model_json.h"
 #include "model/wire/failure.h"
 
-#define MAX_TEXT 4000         /* of a note or an event: a page */
-#define MAX_OUTCOMES 10000000 /* moves and detours of the largest model: contract.md 2 has 10^6 */
-
-static struct engine_event answer_of(enum engine_event_type type, enum party stage,
-                                     const struct envelope *env)
+struct engine_event result_event(enum engine_event_type type, enum party stage,
+                                 const struct envelope *env)
 {
     return (struct engine_event){
         .type = type, .stage = stage, .cycle = env->cycle, .attempt = env->attempt};
 }
 
 /* The result cannot be used: the cycle fails with this text. */
-static void answer_bad(struct manager *m, enum party stage, const struct envelope *env,
-                       const char *text)
+void result_bad(struct manager *m, enum party stage, const struct envelope *env, const char *text)
 {
     char reason[ENGINE_REASON_SIZE];
     snprintf(reason, sizeof reason, "%s: %.450s", party_name(stage), text);
-    struct engine_event ev = answer_of(EV_FAILURE, stage, env);
+    struct engine_event ev = result_event(EV_FAILURE, stage, env);
     ev.reason = reason;
     manager_answer(m, ev, NULL, NULL);
 }
@@ -55,7 +50,7 @@ static void collected_base(struct manager *m, const struct envelope *env, const 
     d->cycle = env->cycle;
     d->model = model_decode(body, size, &err);
     if (!d->model) {
-        answer_bad(m, PARTY_MONITOR, env, err.text);
+        result_bad(m, PARTY_MONITOR, env, err.text);
         return;
     }
     buf_add(&d->model_text, body, size);
@@ -63,7 +58,7 @@ static void collected_base(struct manager *m, const struct envelope *env, const 
     metrics_model_taken(m->metrics, app,
                         d->model->taken_ms >= 0 ? d->model->taken_ms : clock_wall_ms());
     metrics_coverage(m->metrics, app, model_coverage(d->model));
-    manager_answer(m, answer_of(EV_RESULT, PARTY_MONITOR, env), rows_base, NULL);
+    manager_answer(m, result_event(EV_RESULT, PARTY_MONITOR, env), rows_base, NULL);
 }
 
 static int rows_verify(struct manager *m, struct engine_event *ev, void *ctx, struct err *err)
@@ -78,13 +73,13 @@ static void collected_verify(struct manager *m, const struct envelope *env, cons
     struct err err = ERR_INIT;
     AUTO(model) struct model *model = model_decode(body, size, &err);
     if (!model) {
-        answer_bad(m, PARTY_MONITOR, env, err.text);
+        result_bad(m, PARTY_MONITOR, env, err.text);
         return;
     }
     buf_clear(&m->verify_text);
     buf_add(&m->verify_text, body, size);
     m->verify_cycle = env->cycle;
-    manager_answer(m, answer_of(EV_RESULT, PARTY_MONITOR, env), rows_verify, model);
+    manager_answer(m, result_event(EV_RESULT, PARTY_MONITOR, env), rows_verify, model);
 }
 
 /* --- does the base of a stored plan still hold? --- */
@@ -101,8 +96,7 @@ static int rebase_check(struct manager *m, const struct config_app *app, struct 
 {
     struct docs *d = &r->docs;
     d->model = model_decode(body, size, err);
-    if (!d->model ||
-        store_analysis_load(m->store, r->from, &d->analysis_text, err) < 0 ||
+    if (!d->model || store_analysis_load(m->store, r->from, &d->analysis_text, err) < 0 ||
         store_plan_load(m->store, r->from, &d->options_text, &d->plan_text, err) < 0)
         return -1;
     buf_add(&d->model_text, body, size);
@@ -137,8 +131,8 @@ static int rows_rebase(struct manager *m, struct engine_event *ev, void *ctx, st
                             d->model_text.size, err) < 0 ||
         store_analysis_save(m->store, cycle, d->analysis, d->model, d->analysis_text.data,
                             d->analysis_text.size, err) < 0 ||
-        store_plan_save(m->store, cycle, d->plan, d->model, d->options_text.data,
-                        d->plan_text.data, d->plan_text.size, err) < 0)
+        store_plan_save(m->store, cycle, d->plan, d->model, d->options_text.data, d->plan_text.data,
+                        d->plan_text.size, err) < 0)
         return -1;
     struct move_row *rows = NULL;
     size_t n = 0;
@@ -159,7 +153,7 @@ static void collected_rebase(struct manager *m, const struct envelope *env, cons
     const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
     const struct config_app *app = manager_app_times(m, m->engine.apps[c->app].name);
     struct rebase r = {.from = c->state == CYCLE_PROPOSED ? c->id : c->base};
-    struct engine_event ev = answer_of(EV_RESULT, PARTY_MONITOR, env);
+    struct engine_event ev = result_event(EV_RESULT, PARTY_MONITOR, env);
     char reason[ENGINE_REASON_SIZE];
     docs_wipe(&m->docs);
     bool holds = app && rebase_check(m, app, &r, body, size, &err) == 0;
@@ -211,18 +205,17 @@ static void analyzed_base(struct manager *m, const struct envelope *env, const c
         d->analysis = read_analysis(body, size, d->model, &err);
     }
     if (!d->analysis) {
-        answer_bad(m, PARTY_ANALYZER, env, err.text);
+        result_bad(m, PARTY_ANALYZER, env, err.text);
         return;
     }
     buf_clear(&d->analysis_text);
     buf_add(&d->analysis_text, body, size);
     int *placement = model_placement(d->model);
-    metrics_local_ratio(m->metrics,
-                        m->engine.apps[engine_cycle(&m->engine, env->cycle)->app].name,
-                        placement_local_share(d->model, d->analysis->rows, d->analysis->n_rows,
-                                              placement));
+    metrics_local_ratio(
+        m->metrics, m->engine.apps[engine_cycle(&m->engine, env->cycle)->app].name,
+        placement_local_share(d->model, d->analysis->rows, d->analysis->n_rows, placement));
     free(placement);
-    manager_answer(m, answer_of(EV_RESULT, PARTY_ANALYZER, env), rows_analysis, NULL);
+    manager_answer(m, result_event(EV_RESULT, PARTY_ANALYZER, env), rows_analysis, NULL);
 }
 
 static int rows_savings(struct manager *m, struct engine_event *ev, void *ctx, struct err *err)
@@ -272,9 +265,9 @@ static void analyzed_verify(struct manager *m, const struct envelope *env, const
     struct savings savings;
     char why[ENGINE_REASON_SIZE / 2], reason[ENGINE_REASON_SIZE];
     const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
-    struct engine_event ev = answer_of(EV_RESULT, PARTY_ANALYZER, env);
+    struct engine_event ev = result_event(EV_RESULT, PARTY_ANALYZER, env);
     if (compare(m, c, body, size, &savings, &ev, why, sizeof why, &err) < 0) {
-        answer_bad(m, PARTY_ANALYZER, env, err.text);
+        result_bad(m, PARTY_ANALYZER, env, err.text);
         return;
     }
     /* what was left out or stopped on the way stays said */
@@ -294,9 +287,9 @@ static void count_rejected(struct manager *m, const char *why)
 {
     static const struct {
         const char *start, *word;
-    } words[] = {{"cool-down", "cooldown"}, {"limit of", "limit"}, {"gains", "gain"},
-                 {"does not fit", "room"}, {"a host is under", "busy"}, {"quiet", "soak"},
-                 {"outside", "window"}, {"coverage", "coverage"}, {"rollout", "rollout"},
+    } words[] = {{"cool-down", "cooldown"}, {"limit of", "limit"},       {"gains", "gain"},
+                 {"does not fit", "room"},  {"a host is under", "busy"}, {"quiet", "soak"},
+                 {"outside", "window"},     {"coverage", "coverage"},    {"rollout", "rollout"},
                  {"stateful", "stateful"}};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         if (strncmp(why, words[i].start, strlen(words[i].start)) == 0) {
@@ -311,8 +304,8 @@ static int rows_plan(struct manager *m, struct engine_event *ev, void *ctx, stru
     int64_t cycle = ev->cycle;
     const struct planned *p = ctx;
     const struct docs *d = &m->docs;
-    if (store_plan_save(m->store, cycle, d->plan, d->model, d->options_text.data,
-                        d->plan_text.data, d->plan_text.size, err) < 0 ||
+    if (store_plan_save(m->store, cycle, d->plan, d->model, d->options_text.data, d->plan_text.data,
+                        d->plan_text.size, err) < 0 ||
         store_savings_save(m->store, cycle, &p->savings, err) < 0)
         return -1;
     for (size_t i = 0; i < p->calm->n_left_out; i++) {
@@ -398,7 +391,7 @@ static void planned_none(struct manager *m, const struct envelope *env)
     struct planned p = {.calm = mem_alloc(sizeof *p.calm)};
     verify_predict(m->docs.model, m->docs.analysis, plan, &p.savings);
     m->exit_code = infeasible ? 3 : 4;
-    struct engine_event ev = answer_of(EV_FAILURE, PARTY_PLANNER, env);
+    struct engine_event ev = result_event(EV_FAILURE, PARTY_PLANNER, env);
     ev.reason = reason;
     manager_answer(m, ev, rows_plan, &p);
     calm_free(p.calm);
@@ -410,7 +403,7 @@ static void planned(struct manager *m, const struct envelope *env, const char *b
     const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
     const struct config_app *app = manager_app_times(m, m->engine.apps[c->app].name);
     if (!app || read_plan(m, env->cycle, app, body, size, &err) < 0) {
-        answer_bad(m, PARTY_PLANNER, env, app ? err.text : "the app is no longer configured");
+        result_bad(m, PARTY_PLANNER, env, app ? err.text : "the app is no longer configured");
         return;
     }
     const struct docs *d = &m->docs;
@@ -420,134 +413,18 @@ static void planned(struct manager *m, const struct envelope *env, const char *b
     }
     AUTO(calm) struct calm *calm = calm_of(m, c, app, &err);
     if (!calm) {
-        answer_bad(m, PARTY_PLANNER, env, err.text);
+        result_bad(m, PARTY_PLANNER, env, err.text);
         return;
     }
     struct planned p = {.calm = calm};
     verify_predict(d->model, d->analysis, calm->kept ? calm->kept : d->plan, &p.savings);
     if (d->plan->has_bound)
         metrics_gap(m->metrics, d->plan->planner, plan_gap(d->plan));
-    struct engine_event ev = answer_of(EV_RESULT, PARTY_PLANNER, env);
+    struct engine_event ev = result_event(EV_RESULT, PARTY_PLANNER, env);
     ev.verdict = verdict_of(calm);
     ev.reason = calm->why[0] ? calm->why : NULL;
     ev.value = calm->kept ? (int64_t)calm->kept->n_moves : (int64_t)d->plan->n_moves;
     manager_answer(m, ev, rows_plan, &p);
-}
-
-/* --- execute, undo --- */
-
-void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move)
-{
-    log_info("cycle=%lld move=%lld service=%s to=%s state=%s%s%s%s", (long long)cycle,
-             (long long)move->seq, move->service, move->target ? move->target : "-", move->state,
-             move->reason ? " reason=\"" : "", move->reason ? move->reason : "",
-             move->reason ? "\"" : "");
-    if (m->options->events && m->options->events->move)
-        m->options->events->move(m->options->ctx, cycle, move);
-}
-
-static const char *member(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-static struct daemon_move move_of(const json_t *document, const char *state)
-{
-    const json_t *undo_of = json_object_get(document, "undo_of");
-    return (struct daemon_move){
-        .seq = json_integer_value(json_object_get(document, "seq")),
-        .service = member(document, "service"),
-        .instance = member(document, "instance"),
-        .instance_now = member(document, "instance_now"),
-        .source = member(document, "source"),
-        .target = member(document, "target"),
-        .state = state ? state : member(document, "state"),
-        .reason = member(document, "reason"),
-        .undo_of = json_is_integer(undo_of) ? json_integer_value(undo_of) : -1};
-}
-
-/* When `remap` leaves, the executor discards what it has not begun; those moves stay planned, for the
- * next start. */
-static bool is_put_off(const struct manager *m, int64_t cycle, const json_t *outcome)
-{
-    const char *state = member(outcome, "state");
-    const struct engine_cycle *c = engine_cycle(&m->engine, cycle);
-    return m->engine.stopping && c && !c->stop && state && strcmp(state, "discarded") == 0;
-}
-
-static int save_outcome(struct manager *m, int64_t cycle, const json_t *outcome, struct err *err)
-{
-    if (is_put_off(m, cycle, outcome))
-        return 0;
-    char *text = json_dumps(outcome, JSON_COMPACT);
-    if (!text)
-        return err_set(err, ERR_INPUT, "an outcome that is no document");
-    int rc = store_move_outcome(m->store, cycle, text, strlen(text), err);
-    free(text);
-    return rc;
-}
-
-struct executed {
-    bool undo;
-    json_t *outcomes;    /* borrowed */
-    const char *stopped; /* NULL: went through */
-    char reason[ENGINE_REASON_SIZE];
-};
-
-/* The verdict counts what the store now knows: outcomes may have come in several lives. */
-static int rows_outcomes(struct manager *m, struct engine_event *ev, void *ctx, struct err *err)
-{
-    struct executed *x = ctx;
-    struct move_count count;
-    size_t i;
-    json_t *outcome;
-    json_array_foreach(x->outcomes, i, outcome)
-        if (save_outcome(m, ev->cycle, outcome, err) < 0)
-            return -1;
-    if (moves_count(m, ev->cycle, &count, err) < 0)
-        return -1;
-    int64_t failed = x->undo ? count.undo_failed + count.applied : count.failed;
-    ev->verdict = x->stopped && !(x->undo ? count.undo_failed : count.failed) ? VERDICT_STOPPED
-                  : failed                                                   ? VERDICT_BAD
-                                                                             : VERDICT_OK;
-    ev->value = count.applied;
-    ev->flag = count.open > 0;
-    if (x->stopped)
-        snprintf(x->reason, sizeof x->reason, "%s", x->stopped);
-    else if (x->undo && failed)
-        snprintf(x->reason, sizeof x->reason, "not undone: %lld moves could not be put back",
-                 (long long)failed);
-    else if (!x->undo && count.discarded)
-        snprintf(x->reason, sizeof x->reason, "%lld moves discarded", (long long)count.discarded);
-    ev->reason = x->reason[0] ? x->reason : NULL;
-    return 0;
-}
-
-static int read_executed(json_t *tree, struct executed *out, struct err *err)
-{
-    static const char *const keys[] = {"v", "stopped", "outcomes", NULL};
-    struct jval root = jval_root(tree);
-    struct jval stopped = jval_get(&root, "stopped"), list = jval_get(&root, "outcomes");
-    size_t n;
-    if (jval_object(&root, keys, err) < 0 || jval_array(&list, MAX_OUTCOMES, &n, err) < 0)
-        return -1;
-    out->outcomes = list.value;
-    out->stopped = NULL;
-    if (!jval_absent(&stopped) && !jval_null(&stopped))
-        return jval_text(&stopped, MAX_TEXT, &out->stopped, err);
-    return 0;
-}
-
-static void executed(struct manager *m, const struct envelope *env, const char *body, size_t size)
-{
-    struct err err = ERR_INIT;
-    struct executed x = {.undo = engine_cycle(&m->engine, env->cycle)->state == CYCLE_UNDOING};
-    AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_document, &err);
-    if (!tree || read_executed(tree, &x, &err) < 0) {
-        answer_bad(m, PARTY_EXECUTOR, env, err.text);
-        return;
-    }
-    manager_answer(m, answer_of(EV_RESULT, PARTY_EXECUTOR, env), rows_outcomes, &x);
 }
 
 /* --- results and failures --- */
@@ -560,7 +437,8 @@ void result_received(struct manager *m, enum party stage, const struct envelope 
         return;
     }
     if (!engine_awaits(&m->engine, stage, env->cycle, env->attempt)) {
-        manager_event(m, answer_of(EV_RESULT, stage, env)); /* frees the stage, counts for nothing */
+        manager_event(
+            m, result_event(EV_RESULT, stage, env)); /* frees the stage, counts for nothing */
         return;
     }
     switch (stage) {
@@ -577,7 +455,7 @@ void result_received(struct manager *m, enum party stage, const struct envelope 
         planned(m, env, body, size);
         break;
     case PARTY_EXECUTOR:
-        executed(m, env, body, size);
+        executed_received(m, env, body, size);
         break;
     case PARTY_MANAGER:
     case PARTY_CLI:
@@ -603,7 +481,7 @@ void failure_received(struct manager *m, enum party stage, const struct envelope
         release_answered(m, env, NULL, 0, &err);
         return;
     }
-    struct engine_event ev = answer_of(EV_FAILURE, stage, env);
+    struct engine_event ev = result_event(EV_FAILURE, stage, env);
     char reason[ENGINE_REASON_SIZE];
     snprintf(reason, sizeof reason, "%s: %.450s", party_name(stage), err.text);
     ev.reason = reason;
@@ -624,92 +502,4 @@ void failure_received(struct manager *m, enum party stage, const struct envelope
     if (stage == PARTY_PLANNER && !ev.flag)
         m->exit_code = err_exit_code(err.kind);
     manager_answer(m, ev, NULL, NULL);
-}
-
-/* --- progress, intents, events --- */
-
-static int save_note(struct manager *m, const struct envelope *env, const struct jval *note,
-                     struct err *err)
-{
-    static const char *const keys[] = {"kind", "text", NULL};
-    struct jval kind_v = jval_get(note, "kind"), text_v = jval_get(note, "text");
-    const char *kind, *text;
-    if (jval_object(note, keys, err) < 0 || jval_text(&kind_v, 64, &kind, err) < 0 ||
-        jval_text(&text_v, MAX_TEXT, &text, err) < 0)
-        return -1;
-    const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
-    manager_note(m, c ? m->engine.apps[c->app].name : NULL, kind, env->cycle, text);
-    return 0;
-}
-
-static int committed_outcome(struct manager *m, const struct envelope *env, json_t *outcome,
-                             struct err *err)
-{
-    const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
-    struct daemon_move move = move_of(outcome, NULL);
-    if (save_outcome(m, env->cycle, outcome, err) < 0)
-        return -1;
-    const struct engine_app *app = &m->engine.apps[c->app];
-    metrics_move(m->metrics, app->name, move.state, app_mode_name(app->config.mode));
-    move_tell(m, env->cycle, &move);
-    return 0;
-}
-
-void progress_received(struct manager *m, enum party stage, const struct envelope *env,
-                       const char *body, size_t size)
-{
-    static const char *const keys[] = {"v", "done", "total", "text", "note", "outcome", NULL};
-    struct err err = ERR_INIT;
-    int64_t done = 0;
-    bool lent = env->cycle == 0 && m->engine.stages[stage].cycle == ENGINE_LENT;
-    if (!lent && !engine_awaits(&m->engine, stage, env->cycle, env->attempt))
-        return;
-    AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_document, &err);
-    struct jval root = jval_root(tree);
-    struct jval done_v = jval_get(&root, "done"), note = jval_get(&root, "note");
-    struct jval outcome = jval_get(&root, "outcome");
-    if (!tree || jval_object(&root, keys, &err) < 0 ||
-        jval_int(&done_v, 0, INT64_MAX, &done, &err) < 0 ||
-        (!jval_absent(&note) && save_note(m, env, &note, &err) < 0)) {
-        log_warn("stage=%s progress: %s", party_name(stage), err.text);
-        return;
-    }
-    if (!lent && !jval_absent(&outcome) && committed_outcome(m, env, outcome.value, &err) < 0) {
-        if (err.kind == ERR_INPUT)
-            log_warn("stage=%s progress: %s", party_name(stage), err.text);
-        else
-            manager_store_failed(m, &err);
-    }
-    struct engine_event ev = answer_of(EV_PROGRESS, stage, env);
-    ev.cycle = lent ? ENGINE_LENT : env->cycle;
-    ev.value = done;
-    manager_event(m, ev);
-}
-
-void intent_received(struct manager *m, const struct envelope *env, const char *body, size_t size)
-{
-    struct err err = ERR_INIT;
-    const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
-    if (!engine_awaits(&m->engine, PARTY_EXECUTOR, env->cycle, env->attempt))
-        return;
-    if (m->engine.stopping || c->stop)
-        return; /* `stop` is on its way: nothing new begins */
-    if (store_move_intent(m->store, env->cycle, env->seq, body, size, clock_wall_ms(), &err) < 0) {
-        if (err.kind == ERR_INPUT)
-            answer_bad(m, PARTY_EXECUTOR, env, err.text);
-        else
-            manager_store_failed(m, &err);
-        manager_work(m);
-        return;
-    }
-    struct envelope proceed = {.type = MSG_PROCEED, .cycle = env->cycle, .attempt = env->attempt,
-                               .seq = env->seq};
-    if (bus_send(m->bus, PARTY_EXECUTOR, &proceed, NULL, &err) < 0)
-        log_warn("cycle=%lld seq=%lld proceed not sent: %s", (long long)env->cycle,
-                 (long long)env->seq, err.text); /* it died: the intent is in its next base */
-    AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_document, &err);
-    if (tree) {
-        struct daemon_move move = move_of(tree, "intended");
-        move_tell(m, env->cycle, &move);
-    }
 }

@@ -39,9 +39,9 @@ static struct config_app app_times(const struct config *config, const struct con
 {
     struct config_app t = *app;
     double speed = app_speed(config, app);
-    int64_t *const times[] = {&t.interval_ms, &t.interval_min_ms, &t.interval_max_ms,
-                              &t.window_ms,   &t.grace_ms,        &t.settle_ms,
-                              &t.ready_timeout_ms, &t.soak_ms,    &t.cooldown_ms};
+    int64_t *const times[] = {&t.interval_ms,      &t.interval_min_ms, &t.interval_max_ms,
+                              &t.window_ms,        &t.grace_ms,        &t.settle_ms,
+                              &t.ready_timeout_ms, &t.soak_ms,         &t.cooldown_ms};
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         *times[i] = divided(*times[i], speed);
     return t;
@@ -148,8 +148,11 @@ static void restore_cycle(struct manager *m, const struct cycle_row *row)
     log_info("cycle=%lld app=%s found in state %s", (long long)row->id, row->app, row->state);
     engine_update(&m->engine, &ev);
     if (state == CYCLE_EXECUTING && deployed_since(m, row)) {
-        ev = (struct engine_event){.type = EV_DEPLOY, .now_ms = clock_mono_ms(), .app = row->app,
-                                   .interval_ms = -1, .reason = "a deployment"};
+        ev = (struct engine_event){.type = EV_DEPLOY,
+                                   .now_ms = clock_mono_ms(),
+                                   .app = row->app,
+                                   .interval_ms = -1,
+                                   .reason = "a deployment"};
         engine_update(&m->engine, &ev);
     }
 }
@@ -175,9 +178,8 @@ static bool has_moves_in_flight(const struct manager *m, const char *app)
     int index = engine_app(&m->engine, app);
     for (size_t i = 0; i < m->engine.n_cycles; i++) {
         enum cycle_state s = m->engine.cycles[i].state;
-        if (m->engine.cycles[i].app == index &&
-            (s == CYCLE_EXECUTING || s == CYCLE_SETTLING || s == CYCLE_VERIFYING ||
-             s == CYCLE_UNDOING))
+        if (m->engine.cycles[i].app == index && (s == CYCLE_EXECUTING || s == CYCLE_SETTLING ||
+                                                 s == CYCLE_VERIFYING || s == CYCLE_UNDOING))
             return true;
     }
     return false;
@@ -214,8 +216,8 @@ void manager_reload(struct manager *m)
     m->reread = steal(next);
     for (size_t i = 0; i < old->n_apps; i++)
         if (!config_app(m->config, old->apps[i].name)) {
-            struct engine_event ev = {.type = EV_APP_GONE, .now_ms = clock_mono_ms(),
-                                      .app = old->apps[i].name};
+            struct engine_event ev = {
+                .type = EV_APP_GONE, .now_ms = clock_mono_ms(), .app = old->apps[i].name};
             engine_update(&m->engine, &ev);
         }
     config_free(old_reread);

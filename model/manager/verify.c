@@ -27,8 +27,7 @@ void verify_predict(const struct model *model, const struct analysis *analysis,
     free(before);
 }
 
-void verify_measure(const struct model *model, const struct analysis *analysis,
-                    struct savings *out)
+void verify_measure(const struct model *model, const struct analysis *analysis, struct savings *out)
 {
     int *now = model_placement(model);
     out->hosts_realised = placement_hosts_used(model, now);
@@ -47,8 +46,8 @@ static void response_text(const struct savings *s, char *out, size_t size)
                  s->response_before_ms);
 }
 
-enum verify_answer verify_judge(const struct savings *s, enum objective objective,
-                                double tolerance, int64_t messages, char *why, size_t size)
+enum verify_answer verify_judge(const struct savings *s, enum objective objective, double tolerance,
+                                int64_t messages, char *why, size_t size)
 {
     char response[80];
     response_text(s, response, sizeof response);

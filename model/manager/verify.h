@@ -17,8 +17,8 @@
 
 enum verify_answer {
     VERIFY_KEEP,
-    VERIFY_WORSE,   /* than before, beyond the tolerance: to be undone */
-    VERIFY_UNKNOWN  /* too little traffic to judge: kept */
+    VERIFY_WORSE,  /* than before, beyond the tolerance: to be undone */
+    VERIFY_UNKNOWN /* too little traffic to judge: kept */
 };
 
 /* Fills `before` and `predicted` of *out, the rest with "unknown". `plan` is what was made. */

@@ -27,7 +27,7 @@ microhttpd remap remap-simulated ?remap-monitor
 curl ?remap-monitor ?remap-executor
 glpk ?remap-planner
 cyaml remap remap-simulated
-yajl ?remap-monitor
+yajl ?remap-monitor ?remap-executor
 zmq remap remap-monitor remap-analyzer remap-planner remap-executor
 END
 

@@ -117,9 +117,8 @@ static bool act(struct world *w)
         else if (a.type == ACTION_CREATE)
             event(w, (struct engine_event){.type = EV_CREATED, .cycle = w->next_id++});
         else
-            event(w, (struct engine_event){
-                         .type = EV_APP_SAVED,
-                         .app = w->engine.apps[a.app].name});
+            event(w,
+                  (struct engine_event){.type = EV_APP_SAVED, .app = w->engine.apps[a.app].name});
         break;
     case ACTION_KILL:
         if (a.stage == PARTY_EXECUTOR)
@@ -135,8 +134,8 @@ static bool act(struct world *w)
             w->executor_asked = true;
         }
         assert_true(a.attempt > seen(w, a.cycle->id)->attempt);
-        event(w, (struct engine_event){.type = EV_SENT, .cycle = a.cycle->id,
-                                       .attempt = a.attempt, .value = 100});
+        event(w, (struct engine_event){
+                     .type = EV_SENT, .cycle = a.cycle->id, .attempt = a.attempt, .value = 100});
         break;
     }
     return true;
@@ -162,9 +161,11 @@ static void answer(struct world *w, enum party stage, bool well)
 
 static void random_event(struct world *w)
 {
-    static const struct engine_app_config other = {
-        .mode = MODE_PROPOSE, .interval_ms = 700, .interval_min_ms = 50, .interval_max_ms = 5000,
-        .settle_ms = 10};
+    static const struct engine_app_config other = {.mode = MODE_PROPOSE,
+                                                   .interval_ms = 700,
+                                                   .interval_min_ms = 50,
+                                                   .interval_max_ms = 5000,
+                                                   .settle_ms = 10};
     enum party stage = (enum party)(PARTY_MONITOR + roll(w, 4));
     const char *app = apps[roll(w, APPS)];
     int64_t cycle = (int64_t)roll(w, (uint64_t)w->next_id + 1);
@@ -285,9 +286,11 @@ static void calm_down(struct world *w)
 static void test_engine_when_events_come_in_any_order_then_it_stays_in_its_graph(void **state)
 {
     (void)state;
-    static const struct engine_app_config config = {
-        .mode = MODE_ACT, .interval_ms = 900, .interval_min_ms = 100, .interval_max_ms = 5000,
-        .settle_ms = 60};
+    static const struct engine_app_config config = {.mode = MODE_ACT,
+                                                    .interval_ms = 900,
+                                                    .interval_min_ms = 100,
+                                                    .interval_max_ms = 5000,
+                                                    .settle_ms = 60};
     size_t reached[CYCLE_N_STATES] = {0};
     struct world *w = mem_alloc(sizeof *w);
     for (int sequence = 0; sequence < SEQUENCES; sequence++) {
@@ -297,8 +300,11 @@ static void test_engine_when_events_come_in_any_order_then_it_stays_in_its_graph
         w->store_works = true;
         engine_init(&w->engine, 0);
         for (int i = 0; i < APPS; i++)
-            event(w, (struct engine_event){.type = EV_APP, .app = apps[i], .config = &config,
-                                           .value = -1, .interval_ms = -1});
+            event(w, (struct engine_event){.type = EV_APP,
+                                           .app = apps[i],
+                                           .config = &config,
+                                           .value = -1,
+                                           .interval_ms = -1});
         for (int p = PARTY_MONITOR; p <= PARTY_EXECUTOR; p++)
             event(w, (struct engine_event){.type = EV_STAGE_UP, .stage = (enum party)p});
         for (int i = 0; i < EVENTS; i++) {

@@ -70,8 +70,11 @@ static void open_fixture(struct fixture *f)
         f->rows[i] = (struct affinity){LEVEL_INSTANCE, i, i + 1, degrees[i], 100, -1};
     plan_to(f, (const int[]){0, 0, 0, 0});
     f->app = (struct config_app){.max_moves = -1, .max_restarts = -1};
-    f->facts = (struct calm_facts){.wall_ms = NOW, .soak_until_ms = -1, .window_open = true,
-                                   .last_move_ms = f->last, .busy_hosts = f->busy};
+    f->facts = (struct calm_facts){.wall_ms = NOW,
+                                   .soak_until_ms = -1,
+                                   .window_open = true,
+                                   .last_move_ms = f->last,
+                                   .busy_hosts = f->busy};
 }
 
 static void close_fixture(struct fixture *f)
@@ -213,7 +216,8 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         {with_plan_gain, CALM_NOTHING, "", 0, "gains 0.5000 in all, less than 0.6"},
         {with_no_better_plan, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
         {with_no_moves, CALM_NOTHING, "", 0, "no moves: because"},
-        {with_everything_resting, CALM_NOTHING, "", 0, "all 3 moves left out, the first: cool-down"},
+        {with_everything_resting, CALM_NOTHING, "", 0,
+         "all 3 moves left out, the first: cool-down"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fixture f;

@@ -16,9 +16,11 @@ struct rig {
     int kills, stops;
 };
 
-static const struct engine_app_config shop = {
-    .mode = MODE_ACT, .interval_ms = 1000, .interval_min_ms = 100, .interval_max_ms = 60000,
-    .settle_ms = 50};
+static const struct engine_app_config shop = {.mode = MODE_ACT,
+                                              .interval_ms = 1000,
+                                              .interval_min_ms = 100,
+                                              .interval_max_ms = 60000,
+                                              .settle_ms = 50};
 
 static void event(struct rig *rig, struct engine_event ev)
 {
@@ -36,9 +38,8 @@ static void act(struct rig *rig)
             event(rig, (struct engine_event){.type = EV_SAVED, .cycle = a.cycle->id});
             break;
         case ACTION_SAVE_APP:
-            event(rig, (struct engine_event){
-                           .type = EV_APP_SAVED,
-                           .app = rig->engine.apps[a.app].name});
+            event(rig,
+                  (struct engine_event){.type = EV_APP_SAVED, .app = rig->engine.apps[a.app].name});
             break;
         case ACTION_KILL:
             rig->kills++;
@@ -53,8 +54,9 @@ static void act(struct rig *rig)
             break;
         case ACTION_SEND:
             rig->sends[a.request]++;
-            event(rig, (struct engine_event){.type = EV_SENT, .cycle = a.cycle->id,
-                                             .attempt = a.attempt, .value = 100});
+            event(rig,
+                  (struct engine_event){
+                      .type = EV_SENT, .cycle = a.cycle->id, .attempt = a.attempt, .value = 100});
             break;
         }
     }
@@ -74,8 +76,8 @@ static void open_rig(struct rig *rig)
     engine_init(&rig->engine, 0);
     for (int p = PARTY_MONITOR; p <= PARTY_EXECUTOR; p++)
         event(rig, (struct engine_event){.type = EV_STAGE_UP, .stage = (enum party)p});
-    event(rig, (struct engine_event){.type = EV_APP, .app = "shop", .config = &shop, .value = -1,
-                                     .interval_ms = -1});
+    event(rig, (struct engine_event){
+                   .type = EV_APP, .app = "shop", .config = &shop, .value = -1, .interval_ms = -1});
     act(rig);
 }
 
@@ -94,8 +96,12 @@ static void answer(struct rig *rig, int64_t cycle, enum verdict verdict, int64_t
     enum party stage;
     enum message_type request;
     assert_true(engine_request(c, &stage, &request));
-    event(rig, (struct engine_event){.type = EV_RESULT, .stage = stage, .cycle = cycle,
-                                     .attempt = c->attempt, .verdict = verdict, .value = value,
+    event(rig, (struct engine_event){.type = EV_RESULT,
+                                     .stage = stage,
+                                     .cycle = cycle,
+                                     .attempt = c->attempt,
+                                     .verdict = verdict,
+                                     .value = value,
                                      .reason = reason});
     act(rig);
 }
@@ -106,8 +112,12 @@ static void answer_failure(struct rig *rig, int64_t cycle, bool again)
     enum party stage;
     enum message_type request;
     assert_true(engine_request(c, &stage, &request));
-    event(rig, (struct engine_event){.type = EV_FAILURE, .stage = stage, .cycle = cycle,
-                                     .attempt = c->attempt, .flag = again, .reason = "no answer"});
+    event(rig, (struct engine_event){.type = EV_FAILURE,
+                                     .stage = stage,
+                                     .cycle = cycle,
+                                     .attempt = c->attempt,
+                                     .flag = again,
+                                     .reason = "no answer"});
     act(rig);
 }
 
@@ -122,11 +132,11 @@ static int64_t to_executing(struct rig *rig)
     return id;
 }
 
-#define assert_state(rig, id, expected)                                              \
-    do {                                                                             \
-        const struct engine_cycle *c_ = engine_cycle(&(rig)->engine, id);            \
-        assert_non_null(c_);                                                         \
-        assert_string_equal(cycle_state_name(c_->state), cycle_state_name(expected)); \
+#define assert_state(rig, id, expected)                                                            \
+    do {                                                                                           \
+        const struct engine_cycle *c_ = engine_cycle(&(rig)->engine, id);                          \
+        assert_non_null(c_);                                                                       \
+        assert_string_equal(cycle_state_name(c_->state), cycle_state_name(expected));              \
     } while (0)
 #define assert_ended(rig, id) assert_null(engine_cycle(&(rig)->engine, id))
 
@@ -193,7 +203,9 @@ static void test_modes_when_planned_then_observe_ends_and_propose_waits(void **s
         struct rig rig;
         open_rig(&rig);
         rig.engine.apps[0].config.mode = rows[i].mode;
-        event(&rig, (struct engine_event){.type = EV_TRIGGER, .app = "shop", .trigger = "manual",
+        event(&rig, (struct engine_event){.type = EV_TRIGGER,
+                                          .app = "shop",
+                                          .trigger = "manual",
                                           .dry_run = rows[i].dry_run});
         act(&rig);
         answer(&rig, 1, VERDICT_OK, 0, NULL);
@@ -305,8 +317,8 @@ static void test_result_of_an_older_attempt_then_ignored(void **state)
     event(&rig, (struct engine_event){.type = EV_STAGE_UP, .stage = PARTY_MONITOR});
     act(&rig);
     assert_int_equal(engine_cycle(&rig.engine, 1)->attempt, 2);
-    event(&rig, (struct engine_event){.type = EV_RESULT, .stage = PARTY_MONITOR, .cycle = 1,
-                                      .attempt = 1});
+    event(&rig, (struct engine_event){
+                    .type = EV_RESULT, .stage = PARTY_MONITOR, .cycle = 1, .attempt = 1});
     act(&rig);
     assert_state(&rig, 1, CYCLE_COLLECTING);
     assert_true(engine_awaits(&rig.engine, PARTY_MONITOR, 1, 2));
@@ -321,8 +333,10 @@ static void test_deadline_when_progress_grows_then_extended_up_to_ten_times(void
     trigger(&rig, "shop");
     for (int64_t t = 90; t < 1000; t += 90) { /* the timer is 1000, the allowance 100 */
         at(&rig, t);
-        event(&rig, (struct engine_event){.type = EV_PROGRESS, .stage = PARTY_MONITOR, .cycle = 1,
-                                          .attempt = 1, .value = t});
+        event(
+            &rig,
+            (struct engine_event){
+                .type = EV_PROGRESS, .stage = PARTY_MONITOR, .cycle = 1, .attempt = 1, .value = t});
         assert_int_equal(rig.kills, 0);
     }
     at(&rig, 999);
@@ -340,8 +354,10 @@ static void test_deadline_when_counter_stands_still_then_killed(void **state)
     trigger(&rig, "shop");
     at(&rig, 90);
     for (int i = 0; i < 2; i++)
-        event(&rig, (struct engine_event){.type = EV_PROGRESS, .stage = PARTY_MONITOR, .cycle = 1,
-                                          .attempt = 1, .value = 0});
+        event(
+            &rig,
+            (struct engine_event){
+                .type = EV_PROGRESS, .stage = PARTY_MONITOR, .cycle = 1, .attempt = 1, .value = 0});
     at(&rig, 100);
     assert_int_equal(rig.kills, 1);
     assert_int_equal(rig.sends[MSG_COLLECT], 1); /* nothing to a stage that is being killed */
@@ -368,8 +384,8 @@ static void test_deploy_when_executing_then_executor_stops_and_nothing_is_verifi
     struct rig rig;
     open_rig(&rig);
     int64_t id = to_executing(&rig);
-    event(&rig, (struct engine_event){.type = EV_DEPLOY, .app = "shop", .interval_ms = -1,
-                                      .reason = "release 2"});
+    event(&rig, (struct engine_event){
+                    .type = EV_DEPLOY, .app = "shop", .interval_ms = -1, .reason = "release 2"});
     act(&rig);
     assert_state(&rig, id, CYCLE_EXECUTING);
     assert_int_equal(rig.stops, 1);
@@ -401,8 +417,12 @@ static void test_undo_when_cycle_is_done_then_it_goes_on_with_new_attempts(void 
     (void)state;
     struct rig rig;
     open_rig(&rig);
-    event(&rig, (struct engine_event){.type = EV_UNDO, .app = "shop", .cycle = 4,
-                                      .state = CYCLE_DONE, .attempt = 7, .value = 3});
+    event(&rig, (struct engine_event){.type = EV_UNDO,
+                                      .app = "shop",
+                                      .cycle = 4,
+                                      .state = CYCLE_DONE,
+                                      .attempt = 7,
+                                      .value = 3});
     act(&rig);
     assert_state(&rig, 4, CYCLE_UNDOING);
     assert_int_equal(engine_cycle(&rig.engine, 4)->attempt, 8);
@@ -416,8 +436,9 @@ static void test_two_apps_when_both_due_then_one_cycle_at_a_time_in_order(void *
     (void)state;
     struct rig rig;
     open_rig(&rig);
-    event(&rig, (struct engine_event){.type = EV_APP, .app = "blog", .config = &shop, .value = -1,
-                                      .interval_ms = -1});
+    event(&rig,
+          (struct engine_event){
+              .type = EV_APP, .app = "blog", .config = &shop, .value = -1, .interval_ms = -1});
     trigger(&rig, "blog");
     rig.now_ms = 1;
     trigger(&rig, "shop");
@@ -434,8 +455,9 @@ static void test_settling_when_another_app_is_due_then_it_runs_meanwhile(void **
     (void)state;
     struct rig rig;
     open_rig(&rig);
-    event(&rig, (struct engine_event){.type = EV_APP, .app = "blog", .config = &shop, .value = -1,
-                                      .interval_ms = -1});
+    event(&rig,
+          (struct engine_event){
+              .type = EV_APP, .app = "blog", .config = &shop, .value = -1, .interval_ms = -1});
     int64_t id = to_executing(&rig);
     answer(&rig, id, VERDICT_OK, 1, NULL);
     trigger(&rig, "blog");
@@ -464,8 +486,12 @@ static void test_restore_when_remap_was_killed_then_table_of_the_design_holds(vo
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct rig rig;
         open_rig(&rig);
-        event(&rig, (struct engine_event){.type = EV_RESTORE, .app = "shop", .cycle = 9,
-                                          .state = rows[i].was, .attempt = 3, .value = 77});
+        event(&rig, (struct engine_event){.type = EV_RESTORE,
+                                          .app = "shop",
+                                          .cycle = 9,
+                                          .state = rows[i].was,
+                                          .attempt = 3,
+                                          .value = 77});
         act(&rig);
         if (rows[i].ended)
             assert_ended(&rig, 9);
@@ -489,8 +515,12 @@ static void test_execute_when_a_move_is_left_open_then_asked_again(void **state)
     open_rig(&rig);
     int64_t id = to_executing(&rig);
     const struct engine_cycle *c = engine_cycle(&rig.engine, id);
-    event(&rig, (struct engine_event){.type = EV_RESULT, .stage = PARTY_EXECUTOR, .cycle = id,
-                                      .attempt = c->attempt, .flag = true, .value = 1});
+    event(&rig, (struct engine_event){.type = EV_RESULT,
+                                      .stage = PARTY_EXECUTOR,
+                                      .cycle = id,
+                                      .attempt = c->attempt,
+                                      .flag = true,
+                                      .value = 1});
     act(&rig);
     assert_state(&rig, id, CYCLE_EXECUTING);
     at(&rig, ENGINE_RETRY_MS);
@@ -504,8 +534,10 @@ static void test_restore_when_paused_while_executing_then_only_clears_up(void **
     struct rig rig;
     open_rig(&rig);
     event(&rig, (struct engine_event){.type = EV_PAUSE, .app = "shop"});
-    event(&rig, (struct engine_event){.type = EV_RESTORE, .app = "shop", .cycle = 9,
-                                      .state = CYCLE_EXECUTING, .attempt = 3});
+    event(
+        &rig,
+        (struct engine_event){
+            .type = EV_RESTORE, .app = "shop", .cycle = 9, .state = CYCLE_EXECUTING, .attempt = 3});
     act(&rig);
     assert_int_equal(engine_cycle(&rig.engine, 9)->stop, STOP_PAUSE);
     assert_int_equal(rig.sends[MSG_EXECUTE], 1);
@@ -522,8 +554,8 @@ static void test_store_when_full_while_planning_then_cycle_fails_once_it_works(v
     open_rig(&rig);
     trigger(&rig, "shop");
     const struct engine_cycle *c = engine_cycle(&rig.engine, 1);
-    event(&rig, (struct engine_event){.type = EV_RESULT, .stage = PARTY_MONITOR, .cycle = 1,
-                                      .attempt = c->attempt});
+    event(&rig, (struct engine_event){
+                    .type = EV_RESULT, .stage = PARTY_MONITOR, .cycle = 1, .attempt = c->attempt});
     event(&rig, (struct engine_event){.type = EV_STORE_FAILED, .reason = "disk full"});
     act(&rig);
     assert_state(&rig, 1, CYCLE_FAILED); /* not saved yet */

@@ -12,7 +12,7 @@ static void test_judge_when_worse_beyond_tolerance_then_says_what_and_how_much(v
 {
     (void)state;
     static const struct {
-        double local[3];    /* before, predicted, realised */
+        double local[3]; /* before, predicted, realised */
         double response[3];
         int64_t hosts[3];
         enum objective objective;
@@ -20,30 +20,58 @@ static void test_judge_when_worse_beyond_tolerance_then_says_what_and_how_much(v
         enum verify_answer answer;
         const char *why;
     } rows[] = {
-        {{.2, .8, .8}, {9, 6, 6}, {6, 4, 4}, OBJECTIVE_AFFINITY, 1000, VERIFY_KEEP,
+        {{.2, .8, .8},
+         {9, 6, 6},
+         {6, 4, 4},
+         OBJECTIVE_AFFINITY,
+         1000,
+         VERIFY_KEEP,
          "local traffic 80.0 %, was 20.0 %, predicted 80.0 %; response time 6 ms, was 9"},
         {{.2, .8, .3}, {9, 6, 9}, {6, 4, 4}, OBJECTIVE_AFFINITY, 1000, VERIFY_KEEP, "local"},
         {{.2, .8, .19}, {9, 6, 9.8}, {6, 4, 4}, OBJECTIVE_AFFINITY, 1000, VERIFY_KEEP, "local"},
-        {{.2, .8, .17}, {9, 6, 9}, {6, 4, 4}, OBJECTIVE_AFFINITY, 1000, VERIFY_WORSE,
+        {{.2, .8, .17},
+         {9, 6, 9},
+         {6, 4, 4},
+         OBJECTIVE_AFFINITY,
+         1000,
+         VERIFY_WORSE,
          "less traffic stays on a host than before: local traffic 17.0 %"},
-        {{.2, .8, .8}, {9, 6, 10}, {6, 4, 4}, OBJECTIVE_AFFINITY, 1000, VERIFY_WORSE,
+        {{.2, .8, .8},
+         {9, 6, 10},
+         {6, 4, 4},
+         OBJECTIVE_AFFINITY,
+         1000,
+         VERIFY_WORSE,
          "slower than before: "},
-        {{.2, .8, .8}, {9, 6, -1}, {6, 4, 4}, OBJECTIVE_AFFINITY, 1000, VERIFY_KEEP,
+        {{.2, .8, .8},
+         {9, 6, -1},
+         {6, 4, 4},
+         OBJECTIVE_AFFINITY,
+         1000,
+         VERIFY_KEEP,
          "response time unknown"},
         /* fewer hosts at the price of traffic: promised, so it is no harm */
         {{.5, .3, .3}, {9, 9, 9}, {6, 3, 3}, OBJECTIVE_HOSTS, 1000, VERIFY_KEEP, "local"},
         {{.5, .5, .5}, {9, 9, 9}, {6, 3, 7}, OBJECTIVE_HOSTS, 1000, VERIFY_WORSE, "more hosts"},
         {{.5, .5, .5}, {9, 9, 9}, {6, 3, 7}, OBJECTIVE_AFFINITY, 1000, VERIFY_KEEP, "local"},
-        {{.2, .8, 0}, {9, 6, 99}, {6, 4, 4}, OBJECTIVE_AFFINITY, VERIFY_MIN_MESSAGES - 1,
-         VERIFY_UNKNOWN, "not judged: only 29 messages"},
+        {{.2, .8, 0},
+         {9, 6, 99},
+         {6, 4, 4},
+         OBJECTIVE_AFFINITY,
+         VERIFY_MIN_MESSAGES - 1,
+         VERIFY_UNKNOWN,
+         "not judged: only 29 messages"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct savings s = {
-            .local_before = rows[i].local[0], .local_predicted = rows[i].local[1],
-            .local_realised = rows[i].local[2], .response_before_ms = rows[i].response[0],
-            .response_predicted_ms = rows[i].response[1],
-            .response_realised_ms = rows[i].response[2], .hosts_before = rows[i].hosts[0],
-            .hosts_predicted = rows[i].hosts[1], .hosts_realised = rows[i].hosts[2]};
+        const struct savings s = {.local_before = rows[i].local[0],
+                                  .local_predicted = rows[i].local[1],
+                                  .local_realised = rows[i].local[2],
+                                  .response_before_ms = rows[i].response[0],
+                                  .response_predicted_ms = rows[i].response[1],
+                                  .response_realised_ms = rows[i].response[2],
+                                  .hosts_before = rows[i].hosts[0],
+                                  .hosts_predicted = rows[i].hosts[1],
+                                  .hosts_realised = rows[i].hosts[2]};
         char why[300];
         assert_int_equal(
             verify_judge(&s, rows[i].objective, 0.1, rows[i].messages, why, sizeof why),
@@ -63,8 +91,7 @@ static struct model *small_model(void)
         int service = model_add_service(m, i ? "b" : "a", &err);
         model_add_instance(m, i ? "b" : "a", service, host, &err);
     }
-    *ARRAY_PUSH(m->messages, m->n_messages) =
-        (struct message){LEVEL_INSTANCE, 0, 1, 40, -1, 10};
+    *ARRAY_PUSH(m->messages, m->n_messages) = (struct message){LEVEL_INSTANCE, 0, 1, 40, -1, 10};
     m->has_messages = true;
     *ARRAY_PUSH(m->latencies, m->n_latencies) = (struct latency){0, 1, 4000};
     return m;
@@ -80,8 +107,7 @@ static void test_predict_and_measure_then_each_side_by_its_own_model(void **stat
     *ARRAY_PUSH(analysis->rows, analysis->n_rows) =
         (struct affinity){LEVEL_INSTANCE, 0, 1, 1, 40, -1};
     AUTO(plan) struct plan *plan = plan_new();
-    assert_int_equal(
-        plan_fill(plan, model, analysis->rows, 1, (const int[]){0, 0}, &err), 0);
+    assert_int_equal(plan_fill(plan, model, analysis->rows, 1, (const int[]){0, 0}, &err), 0);
     verify_predict(model, analysis, plan, &s);
     assert_int_equal(s.hosts_before, 2);
     assert_int_equal(s.hosts_predicted, 1);

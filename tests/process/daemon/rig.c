@@ -87,31 +87,30 @@ static void start_simulated(struct rig *rig)
 
 void rig_configure(struct rig *rig, const char *app, const char *global)
 {
-    AUTO_FREE char *text = mem_printf(
-        "store: %s\n"
-        "run_dir: %s\n"
-        "log_level: info\n"
-        "http_listen: \"off\"\n"
-        "%s"
-        "sources:\n"
-        "  - name: cluster\n"
-        "    type: simulated\n"
-        "    options:\n"
-        "      - {name: socket, value: %s}\n"
-        "      - {name: speed, value: \"%g\"}\n"
-        "apps:\n"
-        "  - name: rig\n"
-        "    cluster: cluster\n"
-        "    metrics: [cluster]\n"
-        "    messages: [cluster]\n"
-        "    planner: hba\n"
-        "    interval: 1h\n"
-        "    window: 10m\n"
-        "    soak: 0\n"
-        "    cooldown: 0\n"
-        "%s%s",
-        rig->store, rig->run_dir, global, rig->socket, rig->speed,
-        strstr(app, "settle:") ? "" : "    settle: 20s\n", app);
+    AUTO_FREE char *text = mem_printf("store: %s\n"
+                                      "run_dir: %s\n"
+                                      "log_level: info\n"
+                                      "http_listen: \"off\"\n"
+                                      "%s"
+                                      "sources:\n"
+                                      "  - name: cluster\n"
+                                      "    type: simulated\n"
+                                      "    options:\n"
+                                      "      - {name: socket, value: %s}\n"
+                                      "      - {name: speed, value: \"%g\"}\n"
+                                      "apps:\n"
+                                      "  - name: rig\n"
+                                      "    cluster: cluster\n"
+                                      "    metrics: [cluster]\n"
+                                      "    messages: [cluster]\n"
+                                      "    planner: hba\n"
+                                      "    interval: 1h\n"
+                                      "    window: 10m\n"
+                                      "    soak: 0\n"
+                                      "    cooldown: 0\n"
+                                      "%s%s",
+                                      rig->store, rig->run_dir, global, rig->socket, rig->speed,
+                                      strstr(app, "settle:") ? "" : "    settle: 20s\n", app);
     write_file(rig->config, text);
 }
 
@@ -240,9 +239,10 @@ pid_t rig_pid(struct rig *rig, const char *process)
     AUTO_JSON json_t *tree = json_parse(answer.data, answer.size, &json_limits_header, &err);
     size_t i;
     json_t *stage;
-    json_array_foreach(json_object_get(tree, "stages"), i, stage)
-        if (strcmp(json_string_value(json_object_get(stage, "name")), process) == 0)
-            return (pid_t)json_integer_value(json_object_get(stage, "pid"));
+    json_array_foreach(
+        json_object_get(tree, "stages"), i,
+        stage) if (strcmp(json_string_value(json_object_get(stage, "name")), process) ==
+                   0) return (pid_t)json_integer_value(json_object_get(stage, "pid"));
     return 0;
 }
 
@@ -310,8 +310,8 @@ static void http(const struct rig *rig, const char *request, struct buf *answer)
 
 json_t *rig_cluster(struct rig *rig, const char *path)
 {
-    AUTO_FREE char *request = mem_printf(
-        "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+    AUTO_FREE char *request =
+        mem_printf("GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
     AUTO_BUF struct buf answer = BUF_INIT;
     http(rig, request, &answer);
     const char *body = strstr(answer.data, "\r\n\r\n");
@@ -404,9 +404,9 @@ static void placement_of_cluster(struct rig *rig, struct buf *out)
     char *found[64] = {NULL};
     size_t i, n = 0;
     json_t *replica;
-    json_array_foreach(json_object_get(state, "replicas"), i, replica)
-        found[n++] = mem_printf("%s@%s ", json_string_value(json_object_get(replica, "service")),
-                                json_string_value(json_object_get(replica, "host")));
+    json_array_foreach(json_object_get(state, "replicas"), i, replica) found[n++] =
+        mem_printf("%s@%s ", json_string_value(json_object_get(replica, "service")),
+                   json_string_value(json_object_get(replica, "host")));
     qsort(found, n, sizeof *found, by_text);
     for (i = 0; i < n; i++) {
         buf_puts(out, found[i]);

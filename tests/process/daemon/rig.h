@@ -1,5 +1,6 @@
 /* rig.h - a real `remap run` on a real embedded cluster, in a directory of the test's own, and what
- * a test does to it: kill, stop, ask, look. Everything waits with patience and fails by assertion. */
+ * a test does to it: kill, stop, ask, look. Everything waits with patience and fails by assertion.
+ */
 #ifndef REMAP_TESTS_RIG_H
 #define REMAP_TESTS_RIG_H
 
@@ -17,9 +18,9 @@ struct rig {
     double speed;
 };
 
-/* Five hosts, one replica of each service, a chain of calls: six replicas that can move, each taking
- * 10 s of the cluster's time to start. `app` is YAML appended to the app, `global` to the file; both
- * may be "". */
+/* Five hosts, one replica of each service, a chain of calls: six replicas that can move, each
+ * taking 10 s of the cluster's time to start. `app` is YAML appended to the app, `global` to the
+ * file; both may be "". */
 void rig_open(struct rig *rig, double speed, const char *app, const char *global);
 void rig_close(struct rig *rig); /* ends what still runs, removes the directory */
 

@@ -1,5 +1,6 @@
-/* test_kill.c - kill -9 of each process in each state of a cycle (design.md 3, the table): the store
- * stays whole, no move happens twice, cluster and store agree, and the cycle ends as the table says.
+/* test_kill.c - kill -9 of each process in each state of a cycle (design.md 3, the table): the
+ * store stays whole, no move happens twice, cluster and store agree, and the cycle ends as the
+ * table says.
  *
  * States that last a moment are held by stopping the stage that works in them (SIGSTOP: a process
  * that hangs), the others last by the cluster's own start-up times. */
@@ -18,10 +19,10 @@
 
 struct scene {
     const char *state;
-    const char *held;    /* the stage that is stopped to stay in it; NULL: lasts by itself */
+    const char *held; /* the stage that is stopped to stay in it; NULL: lasts by itself */
     const char *mode;
-    const char *reached; /* SELECT: the moment to kill; NULL: as soon as the state is reached */
-    const char *end;     /* how the cycle ends when a stage is killed … */
+    const char *reached;   /* SELECT: the moment to kill; NULL: as soon as the state is reached */
+    const char *end;       /* how the cycle ends when a stage is killed … */
     const char *end_remap; /* … and when `remap` is */
 };
 
@@ -30,8 +31,8 @@ static const struct scene scenes[] = {
     {"analyzing", "analyzer", "act", NULL, "done", "failed"},
     {"planning", "planner", "act", NULL, "done", "failed"},
     {"proposed", NULL, "propose", NULL, "done", "done"},
-    {"executing", NULL, "act",
-     "SELECT count(*) FROM v_moves WHERE state = 'intended' AND seq > 1", "done", "done"},
+    {"executing", NULL, "act", "SELECT count(*) FROM v_moves WHERE state = 'intended' AND seq > 1",
+     "done", "done"},
     {"settling", NULL, "act", NULL, "done", "done"},
     {"verifying", "monitor", "act", NULL, "done", "done"},
     {"undoing", NULL, "act",
@@ -148,8 +149,8 @@ static void test_executor_when_killed_during_every_move_then_plan_is_completed(v
     rig_start(&rig, true);
     command(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
     for (int move = 1; move <= 2; move++) {
-        AUTO_FREE char *intended = mem_printf(
-            "SELECT count(*) FROM v_moves WHERE seq = %d AND state = 'intended'", move);
+        AUTO_FREE char *intended =
+            mem_printf("SELECT count(*) FROM v_moves WHERE seq = %d AND state = 'intended'", move);
         rig_until(&rig, intended);
         clock_sleep_ms(60 * move); /* a replica takes 200 ms to start: early, then in its middle */
         rig_signal(rig_pid(&rig, "executor"), SIGKILL);
@@ -182,7 +183,8 @@ static void test_executor_when_killed_three_times_then_cycle_fails(void **state)
     struct rig rig;
     rig_open(&rig, 1, "    mode: act\n    max_moves: 1\n", ""); /* a start takes 10 s */
     rig_start(&rig, true);
-    /* Else the move would be over when the executor comes back after 2 s, and nobody would be busy. */
+    /* Else the move would be over when the executor comes back after 2 s, and nobody would be busy.
+     */
     rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"b\",\"host\":\"n-1\",\"times\":9}");
     rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"a\",\"host\":\"n-2\",\"times\":9}");
     command(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
