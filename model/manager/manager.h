@@ -141,7 +141,6 @@ void executed_received(struct manager *m, const struct envelope *env, const char
 void progress_received(struct manager *m, enum party stage, const struct envelope *env,
                        const char *body, size_t size);
 void intent_received(struct manager *m, const struct envelope *env, const char *body, size_t size);
-void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move);
 
 /* --- manager_plan.c --- */
 /* Appends the plan options document of the app. */

@@ -17,7 +17,7 @@
 
 /* --- execute, undo --- */
 
-void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move)
+static void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move)
 {
     log_info("cycle=%lld move=%lld service=%s to=%s state=%s%s%s%s", (long long)cycle,
              (long long)move->seq, move->service, move->target ? move->target : "-", move->state,
