@@ -21,13 +21,14 @@ struct jaeger {
     struct http *http;
     char *name;
     int64_t limit, time_limit_ms;
+    bool count_others;
 };
 
 static const struct option_spec options[] = {
     SOURCE_HTTP_OPTIONS,
     {"limit", "traces per request; a slice of the window that holds more is asked for in parts",
      "500", false},
-    {"time_limit", "for all requests of one window", "45s", false},
+    SPAN_PAGES_OPTIONS,
     {NULL, NULL, NULL, false}};
 
 static void jaeger_close(void *ctx)
@@ -44,6 +45,7 @@ static int jaeger_open(const struct source *source, void **ctx, struct err *err)
     if (source_check(source, options, err) ||
         source_number(source, "limit", "500", 1, 1000000, &jaeger->limit, err) ||
         source_duration(source, "time_limit", "45s", &jaeger->time_limit_ms, err) ||
+        span_pages_others(source, &jaeger->count_others, err) ||
         source_http_open(source, &jaeger->http, err)) {
         jaeger_close(jaeger);
         return -1;
@@ -164,7 +166,7 @@ static int jaeger_trace(void *ctx, const struct app_scope *app, const struct win
     AUTO(span_reader) struct span_reader *reader = span_reader_new(table, JOINER_WINDOW);
     if (read_window(jaeger, list, window, reader, table, in, err))
         return -1;
-    return span_pages_finish(reader, table, in, err);
+    return span_pages_finish(reader, table, jaeger->count_others, in, err);
 }
 
 /* --- check --- */

@@ -159,13 +159,27 @@ static void note_unseen(const struct span_table *table, const struct span_end *e
                         unseen, names.data, unseen > 5 ? ", …" : "");
 }
 
-int span_pages_finish(struct span_reader *reader, struct span_table *table, struct inspection *in,
-                      struct err *err)
+int span_pages_others(const struct source *source, bool *count_others, struct err *err)
+{
+    const char *text = source_option(source, "others", "count");
+    *count_others = !strcmp(text, "count");
+    if (*count_others || !strcmp(text, "ignore"))
+        return 0;
+    return err_set(err, ERR_CONFIG, "%s: others must be count or ignore, not %.40s", source->name,
+                   text);
+}
+
+int span_pages_finish(struct span_reader *reader, struct span_table *table, bool count_others,
+                      struct inspection *in, struct err *err)
 {
     assert(in->identity);
     if (span_reader_finish(reader, err))
         return -1;
     AUTO_FREE struct span_end *ends = span_ends_join(table, in->identity);
     note_unseen(table, ends, in);
+    int64_t others = count_others ? 0 : span_rows_forget_others(table, ends);
+    if (others)
+        inspection_note(in, "others", others, "%lld messages between names that are not ours",
+                        (long long)others);
     return span_rows(table, ends, in, err);
 }

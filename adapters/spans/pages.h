@@ -37,9 +37,17 @@ int span_pages_read(struct span_pages *pages, const struct window *part, int32_t
                     struct err *err);
 
 /* The end of a live reading: joins what is open, resolves names, adds rows and notes to `in`: also
- * services of the model that no span is of. */
-int span_pages_finish(struct span_reader *reader, struct span_table *table, struct inspection *in,
-                      struct err *err);
+ * services of the model that no span is of. Messages between two unknown names count as not mapped,
+ * or not at all. */
+int span_pages_finish(struct span_reader *reader, struct span_table *table, bool count_others,
+                      struct inspection *in, struct err *err);
+
+/* Rows of an option_spec array, and the reading of `others`. */
+#define SPAN_PAGES_OPTIONS                                                                         \
+    {"time_limit", "for all requests of one window", "45s", false},                                \
+        {"others", "messages between two unknown names: count (as not mapped), or ignore, where "  \
+                   "applications share the tracer", "count", false}
+int span_pages_others(const struct source *source, bool *count_others, struct err *err);
 
 /* How many traces stand in a piece of an answer; feed piece by piece. */
 struct page_scan {

@@ -303,6 +303,21 @@ static void note_counts(struct inspection *in, const struct span_counts *counts,
         identity_unmapped(in->identity, NULL, halves, -1);
 }
 
+int64_t span_rows_forget_others(struct span_table *table, const struct span_end *ends)
+{
+    size_t n;
+    int64_t forgotten = 0;
+    span_table_edges(table, &n);
+    for (size_t i = n; i-- > 0;) {
+        const struct span_edge *edge = &span_table_edges(table, &n)[i];
+        if (ends[edge->src].index >= 0 || ends[edge->dst].index >= 0)
+            continue;
+        forgotten += edge->count;
+        span_table_forget(table, i);
+    }
+    return forgotten;
+}
+
 int span_rows(struct span_table *table, const struct span_end *ends, struct inspection *in,
               struct err *err)
 {

@@ -21,6 +21,10 @@ struct span_end *span_ends_join(const struct span_table *table, struct identity 
 int span_ends_make(const struct span_table *table, const char *app, struct model *model,
                    struct span_end **out, struct err *err);
 
+/* Forgets messages between two ends that are nothing: a tracer that many applications share tells of
+ * the others' as well. Returns how many. */
+int64_t span_rows_forget_others(struct span_table *table, const struct span_end *ends);
+
 /* Adds one row per pair of ends, sorted; traffic with an end that is nothing goes to in->identity
  * as unmapped; traffic of an end with itself is dropped. Notes tell what was left out. */
 int span_rows(struct span_table *table, const struct span_end *ends, struct inspection *in,

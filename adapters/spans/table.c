@@ -109,9 +109,14 @@ struct span_node *span_table_nodes(const struct span_table *table, size_t *n)
     return table->nodes;
 }
 
+static uint64_t edge_key(const struct span_edge *edge)
+{
+    return (uint64_t)(uint32_t)edge->src << 32 | (uint32_t)edge->dst;
+}
+
 int span_table_sums(struct span_table *table, const struct span_edge *sums, struct err *err)
 {
-    uint64_t key = (uint64_t)(uint32_t)sums->src << 32 | (uint32_t)sums->dst;
+    uint64_t key = edge_key(sums);
     uint32_t at = idmap_get(&table->edge_index, 0, key);
     if (at == IDMAP_NONE) {
         if (table->n_edges >= MODEL_MAX_ROWS)
@@ -154,6 +159,20 @@ const struct span_edge *span_table_edges(const struct span_table *table, size_t 
 {
     *n = table->n_edges;
     return table->edges;
+}
+
+void span_table_forget(struct span_table *table, size_t edge)
+{
+    const struct span_edge *gone = &table->edges[edge];
+    table->counts.messages -= gone->count;
+    if (gone->bytes >= 0)
+        table->counts.sized -= gone->count < table->counts.sized ? gone->count : table->counts.sized;
+    idmap_remove(&table->edge_index, 0, edge_key(gone));
+    if (edge != --table->n_edges) {
+        table->edges[edge] = table->edges[table->n_edges];
+        idmap_remove(&table->edge_index, 0, edge_key(&table->edges[edge]));
+        idmap_add(&table->edge_index, 0, edge_key(&table->edges[edge]), (uint32_t)edge);
+    }
 }
 
 struct span_counts *span_table_counts(struct span_table *table)

@@ -68,6 +68,8 @@ int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64
 /* Adds what a tool reports as sums; bytes -1: unknown. ERR_TOO_LARGE, ERR_INPUT as above. */
 int span_table_sums(struct span_table *table, const struct span_edge *sums, struct err *err);
 const struct span_edge *span_table_edges(const struct span_table *table, size_t *n);
+/* Takes an edge out; the last one comes to its place. */
+void span_table_forget(struct span_table *table, size_t edge);
 struct span_counts *span_table_counts(struct span_table *table);
 
 #endif

@@ -18,13 +18,14 @@ struct zipkin {
     struct http *http;
     char *name;
     int64_t limit, time_limit_ms;
+    bool count_others;
 };
 
 static const struct option_spec options[] = {
     SOURCE_HTTP_OPTIONS,
     {"limit", "traces per request; a slice of the window that holds more is asked for in parts",
      "1000", false},
-    {"time_limit", "for all requests of one window", "45s", false},
+    SPAN_PAGES_OPTIONS,
     {NULL, NULL, NULL, false}};
 
 static void zipkin_close(void *ctx)
@@ -41,6 +42,7 @@ static int zipkin_open(const struct source *source, void **ctx, struct err *err)
     if (source_check(source, options, err) ||
         source_number(source, "limit", "1000", 1, 1000000, &zipkin->limit, err) ||
         source_duration(source, "time_limit", "45s", &zipkin->time_limit_ms, err) ||
+        span_pages_others(source, &zipkin->count_others, err) ||
         source_http_open(source, &zipkin->http, err)) {
         zipkin_close(zipkin);
         return -1;
@@ -78,7 +80,7 @@ static int zipkin_trace(void *ctx, const struct app_scope *app, const struct win
         inspection_note(in, "partial", pages.cut,
                         "%s: %lld times more than %lld traces in one millisecond: some are missing",
                         zipkin->name, (long long)pages.cut, (long long)zipkin->limit);
-    return span_pages_finish(reader, table, in, err);
+    return span_pages_finish(reader, table, zipkin->count_others, in, err);
 }
 
 /* --- check --- */

@@ -2,6 +2,7 @@
  * out once, whatever the limit cuts, 10^5 spans in bounded memory. */
 #include "adapters/zipkin/zipkin.h"
 #include "model/base/clock.h"
+#include "monitor/identity.h"
 #include "tests/contract/traces/trace_data.h"
 #include "tests/support/temp_dir.h"
 
@@ -141,6 +142,34 @@ static void test_trace_when_traces_lie_across_slices_then_every_span_once(void *
     }
 }
 
+/* Of three edges two have an end of ours, and one has none. */
+static void test_trace_when_others_are_ignored_then_only_ours_lower_the_coverage(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *others;
+        int64_t unmapped;
+    } cases[] = {{"count", 3}, {"ignore", 2}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct option options[] = {{"url", fx.server.url}, {"others", cases[i].others}};
+        const struct source source = {"zipkin", "zipkin", options, ARRAY_LEN(options)};
+        const struct window window = {fx.small.from_ms, fx.small.to_ms + 1000};
+        struct err err = ERR_INIT;
+        AUTO(model) struct model *model = model_new();
+        AUTO(identity) struct identity *identity = identity_new(model);
+        struct inspection in = {.model = model, .identity = identity};
+        void *ctx;
+        assert_int_equal(model_add_service(model, "front", &err), 0);
+        assert_int_equal(zipkin_messages.open(&source, &ctx, &err), 0);
+        assert_int_equal(zipkin_messages.trace(ctx, &app, &window, &in, &err), 0);
+        zipkin_messages.close(ctx);
+        identity_report(identity, &model->traffic);
+        assert_int_equal(model->traffic.unmapped_count, cases[i].unmapped * fx.small.n_traces);
+        assert_int_equal(model->n_messages, 0);
+        inspection_wipe(&in);
+    }
+}
+
 static void test_trace_when_1e5_spans_then_complete_in_bounded_memory(void **state)
 {
     (void)state;
@@ -205,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_trace_when_more_in_a_millisecond_than_the_limit_then_said),
         cmocka_unit_test(test_trace_when_window_is_empty_then_nothing_and_no_error),
         cmocka_unit_test(test_trace_when_traces_lie_across_slices_then_every_span_once),
+        cmocka_unit_test(test_trace_when_others_are_ignored_then_only_ours_lower_the_coverage),
         cmocka_unit_test(test_trace_when_1e5_spans_then_complete_in_bounded_memory),
         cmocka_unit_test(test_trace_when_time_limit_passes_then_timeout),
     };
