@@ -96,13 +96,17 @@ struct analysis *analysis_from_given(const struct model *model)
     return analysis;
 }
 
+/* algorithms.md 6.1; 10^15 · 10^12 leaves llround's range, so large degrees keep their value */
+static double degree_key(double degree)
+{
+    return degree < 1e6 ? round(degree * 1e12) : degree * 1e12;
+}
+
 static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct affinity *x = a, *y = b;
     const struct model *model = context;
-    /* algorithms.md 6.1; 10^15 · 10^12 leaves llround's range, so large degrees keep their value */
-    double p = x->degree < 1e6 ? round(x->degree * 1e12) : x->degree * 1e12;
-    double q = y->degree < 1e6 ? round(y->degree * 1e12) : y->degree * 1e12;
+    double p = degree_key(x->degree), q = degree_key(y->degree);
 
     if (p != q)
         return p > q ? -1 : 1;
@@ -112,9 +116,75 @@ static int compare_rows(const void *a, const void *b, void *context)
     return order ? order : (int)x->level - (int)y->level;
 }
 
+/* What compare_rows looks at, side by side: many rows are sorted without touching their names. */
+struct row_key {
+    double degree;
+    int a, b; /* ranks of the names */
+    int level;
+    uint32_t row;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct row_key *x = a, *y = b;
+
+    if (x->degree != y->degree)
+        return x->degree > y->degree ? -1 : 1;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return x->level - y->level;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(**(const char *const *const *)a, **(const char *const *const *)b);
+}
+
+/* Place of every name in the order of all, equal names sharing it: instances, then services. */
+static int *name_ranks(const struct model *model)
+{
+    size_t n = model->n_instances + model->n_services;
+    int *ranks = mem_array(n + 1, sizeof *ranks), rank = 0;
+    AUTO_FREE const char **names = mem_array(n + 1, sizeof *names);
+    AUTO_FREE const char ***order = mem_array(n + 1, sizeof *order);
+
+    for (size_t i = 0; i < n; i++) {
+        names[i] = i < model->n_instances ? model->instances[i].name
+                                          : model->services[i - model->n_instances].name;
+        order[i] = &names[i];
+    }
+    qsort(order, n, sizeof *order, compare_names);
+    for (size_t i = 0; i < n; i++) {
+        rank += i > 0 && strcmp(*order[i - 1], *order[i]) != 0;
+        ranks[order[i] - names] = rank;
+    }
+    return ranks;
+}
+
+static void sort_by_keys(const struct model *model, struct affinity *rows, size_t n)
+{
+    AUTO_FREE int *ranks = name_ranks(model);
+    AUTO_FREE struct row_key *keys = mem_array(n, sizeof *keys);
+    AUTO_FREE struct affinity *sorted = mem_array(n, sizeof *sorted);
+
+    for (size_t i = 0; i < n; i++) {
+        const int *rank = rows[i].level == LEVEL_SERVICE ? ranks + model->n_instances : ranks;
+        keys[i] = (struct row_key){degree_key(rows[i].degree), rank[rows[i].a], rank[rows[i].b],
+                                   (int)rows[i].level, (uint32_t)i};
+    }
+    qsort(keys, n, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = rows[keys[i].row];
+    memcpy(rows, sorted, n * sizeof *rows);
+}
+
 void affinity_sort(const struct model *model, struct affinity *rows, size_t n)
 {
-    if (n > 1)
+    if (n > 64 && n >= (model->n_instances + model->n_services) / 4)
+        sort_by_keys(model, rows, n);
+    else if (n > 1)
         qsort_r(rows, n, sizeof *rows, compare_rows, (void *)model);
 }
 
