@@ -2,7 +2,7 @@
 # to get the missing ones. Does nothing at all where everything is there.
 
 remap_packages="build-essential cmake ninja-build pkg-config
-  libzmq3-dev libsqlite3-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev
+  libzmq3-dev libsqlite3-dev libjansson-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
   libsystemd-dev zlib1g-dev libyaml-dev libcyaml-dev libyajl-dev libglpk-dev libcmocka-dev sqlite3"
 
 # remap_install PACKAGE… : installs those that are missing, says which, asks nothing.

@@ -1,9 +1,10 @@
-/* main.c - remap-monitor, the M of MAPE-K (paper §5.3, §6.1): answers `collect` on the bus, and
- * `check` and `import` as a filter. */
+/* main.c - remap-monitor, the M of MAPE-K (paper §5.3, §6.1): answers `collect` on the bus, listens
+ * for webhooks beside it, and answers `check` and `import` as a filter. */
 #include "model/model_json.h"
 #include "model/wire/stage.h"
 #include "monitor/import.h"
 #include "monitor/inspection.h"
+#include "monitor/webhook/webhook.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,7 @@ static const struct stage_handler handlers[] = {
     {MSG_COLLECT, handle_collect},
     {MSG_CHECK, handle_check},
     {MSG_IMPORT, import_handle},
+    {MSG_CONFIGURE, webhook_check},
 };
 
 static const struct stage_program monitor = {
@@ -61,6 +63,9 @@ static const struct stage_program monitor = {
     .summary = "inspects the cluster, its metrics and its messages",
     .handlers = handlers,
     .n_handlers = ARRAY_LEN(handlers),
+    .open = webhook_open,
+    .close = webhook_close,
+    .configure = webhook_configure,
 };
 
 int main(int argc, char **argv)

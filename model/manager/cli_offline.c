@@ -12,6 +12,7 @@
 #include "model/base/json.h"
 #include "model/manager/cli.h"
 #include "model/manager/cli_offline.h"
+#include "model/manager/configure.h"
 #include "model/manager/filter.h"
 #include "model/manager/request.h"
 #include "model/manager/table.h"
@@ -250,6 +251,7 @@ const struct cli_command cmd_import = {
 struct check_run {
     struct table *table;
     struct buf json;
+    struct buf webhooks; /* rows as JSON; empty: none configured */
     struct buf remedies;
     int n_unreachable;
 };
@@ -284,6 +286,22 @@ static void check_source_row(struct check_run *run, const char *app, const struc
                    remedy ? "  what helps: " : "", remedy ? remedy : "", remedy ? "\n" : "");
 }
 
+/* A row for each source of an answer, and these sources as JSON; NULL and *err. Caller frees. */
+static char *check_rows(struct check_run *run, const char *app, const struct buf *answer,
+                        struct err *err)
+{
+    AUTO_JSON json_t *tree = json_parse(answer->data, answer->size, &json_limits_document, err);
+    struct jval root = jval_root(tree), sources = jval_get(&root, "sources");
+    size_t n;
+    if (!tree || jval_array(&sources, SIZE_MAX, &n, err))
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct jval source = jval_at(&sources, i);
+        check_source_row(run, app, &source);
+    }
+    return json_dumps(sources.value, JSON_COMPACT);
+}
+
 static int check_app(const struct config *config, const struct config_app *app,
                      struct check_run *run, struct err *err)
 {
@@ -294,21 +312,30 @@ static int check_app(const struct config *config, const struct config_app *app,
     if (stage_filter_run(PARTY_MONITOR, MSG_CHECK, request.data, request.size, false, &result,
                          &exit_code, err))
         return err_prefix(err, "%s", app->name);
-    AUTO_JSON json_t *tree = json_parse(result.data, result.size, &json_limits_document, err);
-    if (!tree)
+    AUTO_FREE char *text = check_rows(run, app->name, &result, err);
+    if (!text)
         return -1;
-    struct jval root = jval_root(tree), sources = jval_get(&root, "sources");
-    size_t n;
-    if (jval_array(&sources, SIZE_MAX, &n, err))
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        struct jval source = jval_at(&sources, i);
-        check_source_row(run, app->name, &source);
-    }
-    AUTO_FREE char *text = json_dumps(sources.value, JSON_COMPACT);
     buf_puts(&run->json, run->json.size ? ",{\"app\":" : "{\"app\":");
     json_put_text(&run->json, app->name);
     buf_printf(&run->json, ",\"sources\":%s}", text);
+    return 0;
+}
+
+/* Its listener and the secrets that it needs; the monitor looks, because it will. */
+static int check_webhooks(const struct config *config, struct check_run *run, struct err *err)
+{
+    AUTO_BUF struct buf request = BUF_INIT, result = BUF_INIT;
+    int exit_code;
+    if (!config->webhooks)
+        return 0;
+    configure_build(config->webhooks, &request);
+    if (stage_filter_run(PARTY_MONITOR, MSG_CONFIGURE, request.data, request.size, false, &result,
+                         &exit_code, err))
+        return err_prefix(err, "webhooks");
+    AUTO_FREE char *text = check_rows(run, "all", &result, err);
+    if (!text)
+        return -1;
+    buf_puts(&run->webhooks, text);
     return 0;
 }
 
@@ -332,8 +359,9 @@ static int check_print(const struct cli *cli, const struct config *config, struc
     if (cli->output == CLI_JSON) {
         buf_puts(&out, "{\"v\":1,\"config\":");
         json_put_text(&out, config->path);
-        buf_printf(&out, ",\"ok\":%s,\"apps\":[%s]}", run->n_unreachable ? "false" : "true",
-                   run->json.data ? run->json.data : "");
+        buf_printf(&out, ",\"ok\":%s,\"apps\":[%s],\"webhooks\":%s}",
+                   run->n_unreachable ? "false" : "true", run->json.data ? run->json.data : "",
+                   run->webhooks.data ? run->webhooks.data : "null");
         return cli_print_json(&out, err);
     }
     buf_printf(&out, "%s is valid: %zu app%s, %zu source%s\n\n", config->path, config->n_apps,
@@ -363,8 +391,11 @@ static int check_run(struct cli *cli, struct err *err)
     struct check_run run = {.table = table};
     int rc = check_apps(cli, config, &run, err);
     if (rc == 0)
+        rc = check_webhooks(config, &run, err);
+    if (rc == 0)
         rc = check_print(cli, config, &run, err);
     buf_wipe(&run.json);
+    buf_wipe(&run.webhooks);
     buf_wipe(&run.remedies);
     return rc ? rc : run.n_unreachable ? 1 : 0;
 }

@@ -173,8 +173,6 @@ void release_lost(struct manager *m, const char *why); /* the executor died */
 void release_free(struct release *release);
 
 /* --- manager_hooks.c --- */
-/* The body of `configure`; hooks may be NULL. */
-void configure_build(const struct config_webhooks *hooks, struct buf *out);
 /* Tells the monitor what to listen to, if it is there and this is `run`. */
 void manager_configure(struct manager *m);
 void event_received(struct manager *m, const struct envelope *env, const char *body,

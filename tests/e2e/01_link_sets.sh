@@ -23,7 +23,8 @@ while read -r library users; do
     done
 done <<END
 sqlite remap
-microhttpd remap remap-simulated ?remap-monitor
+microhttpd remap remap-simulated remap-monitor
+crypto remap-monitor
 curl ?remap-monitor ?remap-executor
 glpk ?remap-planner
 cyaml remap remap-simulated

@@ -1,0 +1,56 @@
+/* configure.c - writes the message that tells the monitor what to listen to. */
+#include "model/manager/configure.h"
+
+#include "model/base/json.h"
+
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+    buf_printf(out, "%s\"%s\":", out->data[out->size - 1] == '{' ? "" : ",", key);
+    json_put_text(out, text);
+}
+
+static void put_texts(struct buf *out, const char *key, char *const *texts, size_t n)
+{
+    buf_printf(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(out, i ? "," : "");
+        json_put_text(out, texts[i]);
+    }
+    buf_puts(out, "]");
+}
+
+void configure_build(const struct config_webhooks *hooks, struct buf *out)
+{
+    if (!hooks) {
+        buf_puts(out, "{\"v\":1,\"webhooks\":null}");
+        return;
+    }
+    buf_puts(out, "{\"v\":1,\"webhooks\":{");
+    put_text(out, "listen", hooks->listen);
+    put_text(out, "tls_cert_file", hooks->tls_cert_file);
+    put_text(out, "tls_key_file", hooks->tls_key_file);
+    buf_printf(out, ",\"rate\":%lld,\"replay_window_ms\":%lld,\"providers\":[",
+               (long long)hooks->rate, (long long)hooks->replay_window_ms);
+    for (size_t i = 0; i < hooks->n_providers; i++) {
+        const struct config_provider *p = &hooks->providers[i];
+        buf_puts(out, i ? ",{" : "{");
+        put_text(out, "name", p->name);
+        put_text(out, "secret_file", p->secret_file);
+        put_text(out, "token_file", p->token_file);
+        put_text(out, "public_key_file", p->public_key_file);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "],\"routes\":[");
+    for (size_t i = 0; i < hooks->n_routes; i++) {
+        const struct config_route *route = &hooks->routes[i];
+        buf_puts(out, i ? ",{" : "{");
+        put_text(out, "app", route->app);
+        put_text(out, "provider", route->provider);
+        put_text(out, "repository", route->repository);
+        put_texts(out, "branches", route->branches, route->n_branches);
+        put_texts(out, "environments", route->environments, route->n_environments);
+        put_texts(out, "workflows", route->workflows, route->n_workflows);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "]}}");
+}

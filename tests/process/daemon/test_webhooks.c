@@ -1,0 +1,350 @@
+/* test_webhooks.c - deployments reported over HTTP to a real `remap run`: the whole way from a signed
+ * post to the event in the store and the timer of its application (contract.md 5, paper §5.7). */
+#include <curl/curl.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "model/base/clock.h"
+#include "model/base/file.h"
+#include "model/base/mem.h"
+#include "tests/process/daemon/rig.h"
+#include "tests/support/hook_samples.h"
+
+#define SECRET "It's a Secret to Everybody"
+/* The contract's 100 ms, with room for a machine that is busy with other tests. */
+#define ANSWER_MS 2000
+
+static char *write_secret(const char *name, const char *text)
+{
+    struct err err = ERR_INIT;
+    char *path = mem_printf("/tmp/remap-hooks-%ld-%s", (long)getpid(), name);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), 0);
+    return path;
+}
+
+static char *section(const char *github, const char *gitlab, int rate)
+{
+    return mem_printf("webhooks:\n"
+                      "  listen: 127.0.0.1:0\n"
+                      "  rate: %d\n"
+                      "  providers:\n"
+                      "    - {name: github, secret_file: %s}\n"
+                      "    - {name: gitlab, token_file: %s}\n"
+                      "  routes:\n"
+                      "    - {app: rig, repository: codertocat/hello-world, branches: [master],"
+                      " environments: [production]}\n",
+                      rate, github, gitlab);
+}
+
+/* The monitor says on stderr where it listens; the newest line counts. */
+static int listen_port(struct rig *rig)
+{
+    static const char mark[] = "webhooks listen=127.0.0.1:0 port=";
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;;) {
+        struct err err = ERR_INIT;
+        AUTO_BUF struct buf log = BUF_INIT;
+        const char *at = NULL;
+        if (file_read(rig->log, 1 << 22, &log, &err) == 0)
+            for (const char *p = log.data; (p = strstr(p, mark)) != NULL; p++)
+                at = p;
+        if (at)
+            return atoi(at + sizeof mark - 1);
+        assert_true(clock_mono_ms() < until);
+        clock_sleep_ms(10);
+    }
+}
+
+static size_t take(char *data, size_t size, size_t n, void *ctx)
+{
+    buf_add(ctx, data, size * n);
+    return size * n;
+}
+
+/* The status; what came is in *answer. */
+static long post(int port, const char *path, const char *const *headers, const char *body,
+                 size_t size, struct buf *answer)
+{
+    AUTO_FREE char *url = mem_printf("http://127.0.0.1:%d%s", port, path);
+    struct curl_slist *list = NULL;
+    long status = 0;
+    CURL *curl = curl_easy_init();
+    for (size_t i = 0; headers[i]; i++)
+        list = curl_slist_append(list, headers[i]);
+    buf_clear(answer);
+    buf_puts(answer, "");
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)RIG_PATIENCE_MS);
+    CURLcode code = curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    if (code != CURLE_OK)
+        print_message("%s: %s\n", url, curl_easy_strerror(code));
+    curl_slist_free_all(list);
+    curl_easy_cleanup(curl);
+    return status;
+}
+
+static char *signature(const char *body)
+{
+    unsigned char digest[32];
+    unsigned n = sizeof digest;
+    struct buf out = BUF_INIT;
+    assert_non_null(HMAC(EVP_sha256(), SECRET, (int)strlen(SECRET), (const unsigned char *)body,
+                         strlen(body), digest, &n));
+    buf_puts(&out, "X-Hub-Signature-256: sha256=");
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&out, "%02x", digest[i]);
+    return buf_take(&out);
+}
+
+static long github(int port, const char *query, const char *event, const char *delivery,
+                   const char *body, struct buf *answer)
+{
+    AUTO_FREE char *path = mem_printf("/hooks/github%s", query);
+    AUTO_FREE char *proof = signature(body);
+    AUTO_FREE char *kind = mem_printf("X-GitHub-Event: %s", event);
+    AUTO_FREE char *id = mem_printf("X-GitHub-Delivery: %s", delivery);
+    const char *const headers[] = {proof, kind, id, "Content-Type: application/json", "Expect:",
+                                   NULL};
+    return post(port, path, headers, body, strlen(body), answer);
+}
+
+struct fixture {
+    struct rig rig;
+    char *github, *gitlab;
+    int port;
+};
+
+static void open_fixture(struct fixture *f, int rate)
+{
+    f->github = write_secret("github", SECRET "\n");
+    f->gitlab = write_secret("gitlab", "token-of-gitlab\n");
+    AUTO_FREE char *hooks = section(f->github, f->gitlab, rate);
+    rig_open(&f->rig, 1, "    interval_min: 30s\n    interval_max: 2h\n", hooks);
+    rig_start(&f->rig, true);
+    f->port = listen_port(&f->rig);
+}
+
+static void close_fixture(struct fixture *f)
+{
+    rig_stop(&f->rig);
+    rig_close(&f->rig);
+    unlink(f->github);
+    unlink(f->gitlab);
+    free(f->github);
+    free(f->gitlab);
+}
+
+static void test_deployment_when_posted_then_stored_answered_and_timer_reset(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    (void)state;
+    open_fixture(&f, 1000);
+    int64_t began = clock_mono_ms();
+    assert_int_equal(github(f.port, "?interval=600s", "deployment_status", "d1",
+                            SAMPLE_GITHUB_DEPLOYMENT, &answer),
+                     202);
+    assert_true(clock_mono_ms() - began < ANSWER_MS);
+    AUTO_FREE char *id = rig_text(&f.rig, "SELECT event_id FROM v_events WHERE kind = 'deploy' AND "
+                                          "app = 'rig' AND text LIKE 'github: deployment "
+                                          "145988746.209916254 of Codertocat/Hello-World at master"
+                                          " commit f95f852b to production%'");
+    AUTO_FREE char *expected = mem_printf("{\"event\":%s}\n", id);
+    assert_string_equal(answer.data, expected); /* stored before it was answered */
+    rig_until(&f.rig, "SELECT a.next_due_ms BETWEEN e.at_ms + 600000 AND e.at_ms + 602000 FROM apps"
+                      " a, v_events e WHERE a.app = 'rig' AND e.kind = 'deploy'");
+    /* once more, as a provider does that saw no answer */
+    assert_int_equal(github(f.port, "", "deployment_status", "d1", SAMPLE_GITHUB_DEPLOYMENT,
+                            &answer),
+                     200);
+    assert_non_null(strstr(answer.data, "{\"ignored\":\"this delivery is event"));
+    /* another deployment under the same delivery id is no repetition; its interval is clamped */
+    assert_int_equal(github(f.port, "?interval=9h", "deployment_status", "d1",
+                            "{\"deployment_status\":{\"state\":\"success\",\"environment\":"
+                            "\"production\"},\"deployment\":{\"id\":8,\"ref\":\"master\"},"
+                            "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
+                            &answer),
+                     202);
+    rig_until(&f.rig, "SELECT a.next_due_ms BETWEEN e.at_ms + 7200000 AND e.at_ms + 7202000 FROM"
+                      " apps a, v_events e WHERE a.app = 'rig' AND e.text LIKE '%deployment 8%'");
+    assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy'"), 2);
+    close_fixture(&f);
+}
+
+static void test_post_when_it_triggers_nothing_then_the_answer_says_why(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    const char *const none[] = {"Expect:", NULL};
+    const char *const bad[] = {"X-Hub-Signature-256: sha256=00", "X-GitHub-Event: ping", NULL};
+    const char *const token[] = {"X-Gitlab-Token: token-of-gitlab", NULL};
+    (void)state;
+    open_fixture(&f, 1000);
+    assert_int_equal(github(f.port, "", "ping", "p", "{}", &answer), 200);
+    assert_string_equal(answer.data, "{\"ignored\":\"ping\"}\n");
+    assert_int_equal(github(f.port, "", "deployment_status", "x",
+                            "{\"deployment_status\":{\"state\":\"success\"},\"deployment\":{\"id\":"
+                            "8,\"ref\":\"dev\"},\"repository\":{\"full_name\":"
+                            "\"Codertocat/Hello-World\"}}",
+                            &answer),
+                     200);
+    assert_string_equal(answer.data,
+                        "{\"ignored\":\"its branch is none of those that are deployed\"}\n");
+    assert_int_equal(github(f.port, "", "deployment_status", "x", "{", &answer), 400);
+    assert_int_equal(post(f.port, "/hooks/github", none, "{}", 2, &answer), 401);
+    assert_int_equal(post(f.port, "/hooks/github", bad, "{}", 2, &answer), 401);
+    assert_int_equal(post(f.port, "/hooks/travis", none, "{}", 2, &answer), 401);
+    assert_int_equal(post(f.port, "/hooks/other", none, "{}", 2, &answer), 404);
+    assert_int_equal(post(f.port, "/hooks/gitlab", none, "{}", 2, &answer), 401);
+    assert_int_equal(post(f.port, "/hooks/gitlab", token, "{\"object_kind\":\"push\"}", 22,
+                          &answer),
+                     200);
+    AUTO_BUF struct buf large = BUF_INIT;
+    buf_reserve(&large, 3 << 20);
+    for (size_t i = 0; i < (size_t)3 << 20; i++)
+        buf_add(&large, "x", 1);
+    assert_int_equal(post(f.port, "/hooks/github", none, large.data, large.size, &answer), 413);
+    assert_int_equal(post(f.port, "/hooks/github", bad, large.data, large.size, &answer), 413);
+    assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy'"), 0);
+    close_fixture(&f);
+}
+
+static void test_posts_when_too_many_then_429(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    long last = 0;
+    (void)state;
+    open_fixture(&f, 5);
+    for (int i = 0; i < 7; i++)
+        last = github(f.port, "", "ping", "p", "{}", &answer);
+    assert_int_equal(last, 429);
+    close_fixture(&f);
+}
+
+static int half_open(int port)
+{
+    static const char text[] = "POST /hooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{";
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct err err = ERR_INIT;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(file_write_fd(fd, text, sizeof text - 1, &err), 0);
+    return fd;
+}
+
+static void test_clients_when_slow_then_they_hold_up_nobody(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    int fds[16];
+    (void)state;
+    open_fixture(&f, 1000);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fds[i] = half_open(f.port);
+    int64_t began = clock_mono_ms();
+    assert_int_equal(github(f.port, "", "ping", "p", "{}", &answer), 200);
+    assert_true(clock_mono_ms() - began < ANSWER_MS);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
+    close_fixture(&f);
+}
+
+/* Secrets are files: a new one holds at once, one that is gone proves nothing. */
+static void test_secret_when_changed_then_the_new_one_counts(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    struct err err = ERR_INIT;
+    (void)state;
+    open_fixture(&f, 1000);
+    assert_int_equal(github(f.port, "", "ping", "p", "{}", &answer), 200);
+    assert_int_equal(file_write_atomic(f.github, "another", 7, 0600, &err), 0);
+    assert_int_equal(github(f.port, "", "ping", "p", "{}", &answer), 401);
+    unlink(f.github);
+    assert_int_equal(github(f.port, "", "ping", "p", "{}", &answer), 401);
+    assert_int_equal(file_write_atomic(f.github, SECRET, strlen(SECRET), 0600, &err), 0);
+    assert_int_equal(github(f.port, "", "ping", "p", "{}", &answer), 200);
+    AUTO_BUF struct buf log = BUF_INIT; /* and it is nowhere else */
+    assert_int_equal(file_read(f.rig.log, 1 << 22, &log, &err), 0);
+    assert_null(strstr(log.data, SECRET));
+    close_fixture(&f);
+}
+
+static void test_listener_when_the_monitor_dies_or_hup_comes_then_it_is_back(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    (void)state;
+    open_fixture(&f, 1000);
+    AUTO_FREE char *hooks = section(f.github, f.gitlab, 2);
+    rig_configure(&f.rig, "", hooks);
+    rig_signal(f.rig.daemon, SIGHUP);
+    rig_until(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'config'");
+    long status = 0;
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; status != 429;) {
+        assert_true(clock_mono_ms() < until);
+        status = github(listen_port(&f.rig), "", "ping", "p", "{}", &answer);
+    }
+    pid_t pid = rig_pid(&f.rig, "monitor");
+    int port = listen_port(&f.rig);
+    rig_signal(pid, SIGKILL);
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; listen_port(&f.rig) == port;) {
+        assert_true(clock_mono_ms() < until);
+        clock_sleep_ms(10);
+    }
+    assert_int_equal(github(listen_port(&f.rig), "", "ping", "p", "{}", &answer), 200);
+    close_fixture(&f);
+}
+
+static void test_check_when_a_secret_is_missing_then_says_which(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf out = BUF_INIT;
+    const char *const args[] = {"check", NULL};
+    (void)state;
+    open_fixture(&f, 1000);
+    assert_int_equal(rig_remap(&f.rig, &out, args), 0);
+    assert_non_null(strstr(out.data, "/hooks/github, 1 route"));
+    unlink(f.github);
+    buf_clear(&out);
+    assert_int_equal(rig_remap(&f.rig, &out, args), 1);
+    assert_non_null(strstr(out.data, f.github));
+    close_fixture(&f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deployment_when_posted_then_stored_answered_and_timer_reset),
+        cmocka_unit_test(test_post_when_it_triggers_nothing_then_the_answer_says_why),
+        cmocka_unit_test(test_posts_when_too_many_then_429),
+        cmocka_unit_test(test_clients_when_slow_then_they_hold_up_nobody),
+        cmocka_unit_test(test_secret_when_changed_then_the_new_one_counts),
+        cmocka_unit_test(test_listener_when_the_monitor_dies_or_hup_comes_then_it_is_back),
+        cmocka_unit_test(test_check_when_a_secret_is_missing_then_says_which),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
