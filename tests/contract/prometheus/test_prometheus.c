@@ -136,6 +136,19 @@ static void write_others(FILE *out)
            fx.end - WINDOW / 2, 0, 1);
 }
 
+#define MANY 50000 /* pods of two series each */
+
+/* Samples far apart: many series, little text. */
+static void write_many(FILE *out)
+{
+    static const char *const metrics[] = {"many_cpu_total", "many_bytes"};
+    for (size_t m = 0; m < ARRAY_LEN(metrics); m++)
+        for (int i = 0; i < MANY; i++)
+            for (int k = 2; k >= 0; k--)
+                fprintf(out, "%s{namespace=\"shop\",pod=\"p-%d\"} %d %lld\n", metrics[m], i,
+                        m ? 1000 + i : 30 * (2 - k), (long long)(fx.end - k * WINDOW / 2));
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -147,6 +160,7 @@ static int setup(void **state)
     write_usage(out);
     write_istio(out);
     write_others(out);
+    write_many(out);
     fputs("# EOF\n", out);
     fclose(out);
     AUTO_FREE char *promtool = server_program("promtool");
@@ -454,6 +468,60 @@ static void test_linkerd_and_service_graph_when_asked_then_edges(void **state)
     end_inspection(&in);
 }
 
+/* --- size --- */
+
+#define MANY_CPU "sum by (namespace,pod) (rate(many_cpu_total[600500ms]))"
+#define MANY_BYTES "avg_over_time(sum by (namespace,pod) (many_bytes)[600500ms:150s])"
+
+/* What the server takes alone, its answer thrown away. */
+static int64_t server_ms(const char *query)
+{
+    struct err err = ERR_INIT;
+    const struct http_options options = {.base_url = fx.server.url, .total_timeout_ms = 60000};
+    AUTO(http) struct http *http = http_new(&options, &err);
+    AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
+    AUTO_BUF struct buf body = BUF_INIT;
+    buf_puts(&body, "query=");
+    http_escape(&body, query);
+    buf_printf(&body, "&time=%lld", (long long)fx.end);
+    int64_t began = clock_mono_ms();
+    if (http_query(http, "/api/v1/query", "application/x-www-form-urlencoded", body.data, body.size,
+                   NULL, NULL, &answer, &err))
+        fail_msg("%s", err.text);
+    return clock_mono_ms() - began;
+}
+
+static void test_usage_when_1e5_series_then_hardly_more_than_the_servers_time(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    struct model *m = model_new();
+    assert_int_equal(model_add_service(m, "shop/s", &err), 0);
+    for (int i = 0; i < MANY; i++) {
+        AUTO_FREE char *name = mem_printf("shop/p-%d", i);
+        assert_int_equal(model_add_instance(m, name, 0, -1, &err), i);
+    }
+    struct inspection in = {.model = m, .identity = identity_new(m)};
+    server_ms(MANY_CPU); /* the first time the server reads its blocks */
+    server_ms(MANY_BYTES);
+    int64_t alone = server_ms(MANY_CPU) + server_ms(MANY_BYTES);
+    int64_t began = clock_mono_ms();
+    measure((const char *[]){"preset", "none", "hosts", "none", "timeout", "60s", "cpu_query",
+                             MANY_CPU, "memory_query", MANY_BYTES, "namespace_label", "namespace",
+                             "pod_label", "pod", NULL},
+            &in);
+    int64_t took = clock_mono_ms() - began;
+    print_message("%d series in %lld ms, the server alone %lld ms\n", 2 * MANY, (long long)took,
+                  (long long)alone);
+    assert_int_equal(m->instances[MANY - 1].mem_used_bytes, 1000 + MANY - 1);
+    assert_near((double)m->instances[77].cpu_used_millis, 100, 1);
+    assert_null(note_find(&in, "no-sample", ""));
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(took - alone < 1000);
+#endif
+    end_inspection(&in);
+}
+
 /* --- configuration and check --- */
 
 static void test_options_when_wrong_then_config_error_names_them(void **state)
@@ -542,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_traffic_when_metric_there_but_nothing_fits_then_no_data),
         cmocka_unit_test(test_traffic_when_series_ended_in_the_window_then_what_there_was),
         cmocka_unit_test(test_linkerd_and_service_graph_when_asked_then_edges),
+        cmocka_unit_test(test_usage_when_1e5_series_then_hardly_more_than_the_servers_time),
         cmocka_unit_test(test_options_when_wrong_then_config_error_names_them),
         cmocka_unit_test(test_check_when_data_then_version_newest_and_counts),
     };
