@@ -20,7 +20,8 @@ struct reading {
     struct err *err;
 };
 
-/* ERR_CONFIG for `key` of the thing whose path is `prefix` ("apps[0]."); key "": the thing itself. */
+/* ERR_CONFIG for `key` of the thing whose path is `prefix` ("apps[0]."); key "": the thing itself.
+ */
 int config_bad(const struct reading *r, const char *prefix, const char *key, const char *why);
 /* Sets every key of a table in *base, from its text or its default. */
 int config_values_set(const struct reading *r, const char *prefix, const struct key *keys,

@@ -28,41 +28,71 @@ struct raw_webhooks {
 #define ROUTE(member) offsetof(struct config_route, member)
 
 const struct key config_webhooks_keys[] = {
-    {.name = "listen", .kind = KEY_LISTEN, .offset = HOOKS(listen), .fallback = "127.0.0.1:9471",
+    {.name = "listen",
+     .kind = KEY_LISTEN,
+     .offset = HOOKS(listen),
+     .fallback = "127.0.0.1:9471",
      .help = "where CI systems post: /hooks/travis, github, gitlab, gitea, generic"},
-    {.name = "tls_cert_file", .kind = KEY_TEXT, .offset = HOOKS(tls_cert_file),
+    {.name = "tls_cert_file",
+     .kind = KEY_TEXT,
+     .offset = HOOKS(tls_cert_file),
      .help = "certificate chain (PEM); with tls_key_file: https"},
-    {.name = "tls_key_file", .kind = KEY_TEXT, .offset = HOOKS(tls_key_file),
+    {.name = "tls_key_file",
+     .kind = KEY_TEXT,
+     .offset = HOOKS(tls_key_file),
      .help = "its private key (PEM)"},
-    {.name = "rate", .kind = KEY_COUNT, .offset = HOOKS(rate), .fallback = "60", .min = 1,
-     .max = 1e6, .help = "requests a minute from one address; more are answered 429"},
-    {.name = "replay_window", .kind = KEY_DURATION, .offset = HOOKS(replay_window_ms),
-     .fallback = "5m", .min = 1000, .max = 24 * 3600 * 1000.0,
+    {.name = "rate",
+     .kind = KEY_COUNT,
+     .offset = HOOKS(rate),
+     .fallback = "60",
+     .min = 1,
+     .max = 1e6,
+     .help = "requests a minute from one address; more are answered 429"},
+    {.name = "replay_window",
+     .kind = KEY_DURATION,
+     .offset = HOOKS(replay_window_ms),
+     .fallback = "5m",
+     .min = 1000,
+     .max = 24 * 3600 * 1000.0,
      .help = "how far signed times may be off; twice as long a delivery counts once"},
     {.name = NULL},
 };
 
-static const char *const provider_names[] = {"travis", "github", "gitlab", "gitea", "generic",
-                                             NULL};
+static const char *const provider_names[] = {"travis", "github",  "gitlab",
+                                             "gitea",  "generic", NULL};
 
 const struct key config_provider_keys[] = {
-    {.name = "name", .kind = KEY_NAME, .offset = PROVIDER(name),
+    {.name = "name",
+     .kind = KEY_NAME,
+     .offset = PROVIDER(name),
      .help = "required: travis, github, gitlab, gitea or generic"},
-    {.name = "secret_file", .kind = KEY_TEXT, .offset = PROVIDER(secret_file),
+    {.name = "secret_file",
+     .kind = KEY_TEXT,
+     .offset = PROVIDER(secret_file),
      .help = "file with the secret of its signatures (HMAC-SHA256)"},
-    {.name = "token_file", .kind = KEY_TEXT, .offset = PROVIDER(token_file),
+    {.name = "token_file",
+     .kind = KEY_TEXT,
+     .offset = PROVIDER(token_file),
      .help = "gitlab without signatures: file with its secret token"},
-    {.name = "public_key_file", .kind = KEY_TEXT, .offset = PROVIDER(public_key_file),
+    {.name = "public_key_file",
+     .kind = KEY_TEXT,
+     .offset = PROVIDER(public_key_file),
      .help = "travis: file with the installation's public key (PEM, from its /config)"},
     {.name = NULL},
 };
 
 const struct key config_route_keys[] = {
-    {.name = "app", .kind = KEY_NAME, .offset = ROUTE(app),
+    {.name = "app",
+     .kind = KEY_NAME,
+     .offset = ROUTE(app),
      .help = "required: whose timer a deployment resets"},
-    {.name = "provider", .kind = KEY_NAME, .offset = ROUTE(provider),
+    {.name = "provider",
+     .kind = KEY_NAME,
+     .offset = ROUTE(provider),
      .help = "only deployments that this provider reports; default: any"},
-    {.name = "repository", .kind = KEY_NAME, .offset = ROUTE(repository),
+    {.name = "repository",
+     .kind = KEY_NAME,
+     .offset = ROUTE(repository),
      .help = "required: owner/name as the provider spells it"},
     {.name = NULL},
 };
@@ -82,8 +112,8 @@ cyaml_schema_field_t config_webhooks_field(struct webhooks_schema *s, size_t off
     size_t n = 0;
     for (size_t i = 0; config_provider_keys[i].name; i++)
         s->provider_fields[n++] =
-            config_text_field(config_provider_keys[i].name, offsetof(struct raw_provider, values) +
-                                                                i * sizeof(char *));
+            config_text_field(config_provider_keys[i].name,
+                              offsetof(struct raw_provider, values) + i * sizeof(char *));
     assert(n < WEBHOOK_KEYS);
     n = 0;
     for (size_t i = 0; config_route_keys[i].name; i++)
@@ -103,9 +133,9 @@ cyaml_schema_field_t config_webhooks_field(struct webhooks_schema *s, size_t off
                                       .mapping = {.fields = s->route_fields}};
     n = 0;
     for (size_t i = 0; config_webhooks_keys[i].name; i++)
-        s->fields[n++] = config_text_field(config_webhooks_keys[i].name,
-                                           offsetof(struct raw_webhooks, values) +
-                                               i * sizeof(char *));
+        s->fields[n++] =
+            config_text_field(config_webhooks_keys[i].name,
+                              offsetof(struct raw_webhooks, values) + i * sizeof(char *));
     s->fields[n++] = config_list_field("providers", offsetof(struct raw_webhooks, providers),
                                        offsetof(struct raw_webhooks, n_providers), &s->provider,
                                        sizeof(struct raw_provider), true);

@@ -1,5 +1,6 @@
-/* manager_hooks.c - deployments reported from outside (paper §5.7, §6.6): the monitor is told what to
- * listen to, its events are kept, and those of a deployment reset the timers of its applications. */
+/* manager_hooks.c - deployments reported from outside (paper §5.7, §6.6): the monitor is told what
+ * to listen to, its events are kept, and those of a deployment reset the timers of its
+ * applications. */
 #include "model/manager/manager.h"
 
 #include <stdio.h>
@@ -10,8 +11,8 @@
 #include "model/base/log.h"
 #include "model/manager/configure.h"
 
-#define MAX_TEXT 4000     /* of an event: a page */
-#define MAX_DELIVERY 500  /* of a delivery: three names */
+#define MAX_TEXT 4000    /* of an event: a page */
+#define MAX_DELIVERY 500 /* of a delivery: three names */
 
 /* --- configure --- */
 
@@ -39,11 +40,11 @@ static void deploy(struct manager *m, const char *app, int64_t interval_ms, cons
         if (app && strcmp(app, times->name) != 0)
             continue;
         m->apps[i].soak_until_ms = clock_wall_ms() + times->soak_ms;
-        manager_event(m, (struct engine_event){
-                             .type = EV_DEPLOY,
-                             .app = times->name,
-                             .interval_ms = app_divided_ms(m->config, i, interval_ms),
-                             .reason = reason});
+        manager_event(
+            m, (struct engine_event){.type = EV_DEPLOY,
+                                     .app = times->name,
+                                     .interval_ms = app_divided_ms(m->config, i, interval_ms),
+                                     .reason = reason});
     }
 }
 
@@ -59,8 +60,7 @@ static bool given(const struct jval *v)
 
 static int event_decode(const struct jval *root, struct event *out, struct err *err)
 {
-    static const char *const keys[] = {"v", "app", "kind", "text", "interval_ms", "delivery",
-                                       NULL};
+    static const char *const keys[] = {"v", "app", "kind", "text", "interval_ms", "delivery", NULL};
     struct jval app = jval_get(root, "app"), kind = jval_get(root, "kind");
     struct jval text = jval_get(root, "text"), interval = jval_get(root, "interval_ms");
     struct jval delivery = jval_get(root, "delivery");

@@ -1,5 +1,5 @@
-/* listener.c - sockets and polling of an HTTP listener. libmicrohttpd runs without threads; its epoll
- * descriptor sits in our loop. */
+/* listener.c - sockets and polling of an HTTP listener. libmicrohttpd runs without threads; its
+ * epoll descriptor sits in our loop. */
 #include "model/wire/listener.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static void listener_run(struct listener *listener)
     unsigned limit = listener->options.max_connections;
     bool full;
     do {
-        /* Full, libmicrohttpd stops listening; it starts again only at the beginning of a run, which
-         * nothing would call for once the connections are gone. */
+        /* Full, libmicrohttpd stops listening; it starts again only at the beginning of a run,
+         * which nothing would call for once the connections are gone. */
         full = listener->n_connections >= limit;
         MHD_run(listener->daemon);
     } while (full && listener->n_connections < limit);
@@ -184,9 +184,10 @@ static int open_socket(const char *text, const struct addrinfo *address, unsigne
 static int listener_start(struct listener *listener, int fd, struct err *err)
 {
     const struct listener_options *o = &listener->options;
-    struct MHD_OptionItem more[] = {
-        {MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL},
-        {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem more[] = {{MHD_OPTION_END, 0, NULL},
+                                    {MHD_OPTION_END, 0, NULL},
+                                    {MHD_OPTION_END, 0, NULL},
+                                    {MHD_OPTION_END, 0, NULL}};
     size_t n = 0;
     if (o->done) {
         more[n++] = (struct MHD_OptionItem){MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)o->done, o->ctx};
@@ -210,8 +211,8 @@ static int listener_start(struct listener *listener, int fd, struct err *err)
     return 0;
 }
 
-int listener_open(struct loop *loop, const struct listener_options *options,
-                  struct listener **out, struct err *err)
+int listener_open(struct loop *loop, const struct listener_options *options, struct listener **out,
+                  struct err *err)
 {
     struct addrinfo *address = NULL;
     if (parse_address(options->address, &address, err)) {
@@ -227,8 +228,7 @@ int listener_open(struct loop *loop, const struct listener_options *options,
         return -1;
     }
     listener->options.address = NULL; /* borrowed for this call only */
-    listener->epoll_fd =
-        MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    listener->epoll_fd = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     loop_watch(loop, listener->epoll_fd, POLLIN, on_ready, listener);
     listener->sweep = loop_timer(loop, SWEEP_MS, on_sweep, listener);
     *out = steal(listener);

@@ -34,8 +34,8 @@ struct listener_options {
 };
 
 /* ERR_CONFIG: no address, or a certificate that is of no use; ERR_IO: cannot bind. */
-int listener_open(struct loop *loop, const struct listener_options *options,
-                  struct listener **out, struct err *err);
+int listener_open(struct loop *loop, const struct listener_options *options, struct listener **out,
+                  struct err *err);
 /* Closes all connections; none may be suspended. Accepts NULL. */
 void listener_free(struct listener *listener);
 AUTO_DEFINE(listener)

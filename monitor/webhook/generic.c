@@ -2,11 +2,11 @@
  *
  *     X-Timestamp: 1700000000
  *     X-Signature-256: sha256=HEX      HMAC-SHA256(secret, timestamp "." body)
- *     {"status": "success", "repository": "owner/name", "branch": "main", "environment": "production",
- *      "id": "deploy-17", "commit": "f95f852b", "interval": "10m", "app": "shop"}
+ *     {"status": "success", "repository": "owner/name", "branch": "main", "environment":
+ * "production", "id": "deploy-17", "commit": "f95f852b", "interval": "10m", "app": "shop"}
  *
- * `status` and one of `repository` and `app` are needed. The time is part of what is signed, so an old
- * post cannot be sent again. */
+ * `status` and one of `repository` and `app` are needed. The time is part of what is signed, so an
+ * old post cannot be sent again. */
 #include <string.h>
 
 #include "model/base/json.h"

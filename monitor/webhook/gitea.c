@@ -1,6 +1,6 @@
 /* gitea.c - Gitea, Forgejo, Gogs: HMAC-SHA256 in hexadecimal without a prefix, newer ones also as
- * GitHub does (interfaces.md 6). A push says nothing about a rollout; what counts is a workflow_run, or
- * a commit status of success, that was configured to be a deployment. */
+ * GitHub does (interfaces.md 6). A push says nothing about a rollout; what counts is a
+ * workflow_run, or a commit status of success, that was configured to be a deployment. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,8 +30,8 @@ static enum hook_verdict read_status(const json_t *root, struct hook_event *out)
     return HOOK_DEPLOYED;
 }
 
-static enum hook_verdict proved(const struct hook_request *request,
-                                const struct hook_proof *proof, struct hook_event *out)
+static enum hook_verdict proved(const struct hook_request *request, const struct hook_proof *proof,
+                                struct hook_event *out)
 {
     static const char prefix[] = "sha256=";
     const char *signature = hook_header(request, "X-Gitea-Signature");
@@ -74,13 +74,13 @@ static enum hook_verdict judge(const struct hook_request *request, const struct 
         return hook_say(out, HOOK_MALFORMED, "X-Gitea-Event is missing");
     hook_copy(out->delivery, sizeof out->delivery, first_header(request, deliveries));
     if (strcmp(event, "workflow_run") != 0 && strcmp(event, "status") != 0)
-        return hook_say(out, HOOK_IGNORED, "%s", event);
+        return hook_say(out, HOOK_IGNORED, "%s", *event ? event : "an event without a name");
     AUTO_BUF struct buf payload = BUF_INIT;
     bool form = hook_is_form(request);
     if (form && hook_form_payload(request->body, request->size, &payload))
         return hook_say(out, HOOK_MALFORMED, "no form with a payload");
-    AUTO_JSON json_t *root = hook_parse(form ? payload.data : request->body,
-                                        form ? payload.size : request->size, out);
+    AUTO_JSON json_t *root =
+        hook_parse(form ? payload.data : request->body, form ? payload.size : request->size, out);
     if (!root)
         return HOOK_MALFORMED;
     return strcmp(event, "status") == 0 ? read_status(root, out) : hook_workflow_run(root, out);

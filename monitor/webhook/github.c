@@ -1,5 +1,5 @@
-/* github.c - GitHub: HMAC-SHA256 over the raw body (interfaces.md 6). What counts is a deployment_status
- * of success, or a workflow_run that was configured to be a deployment. */
+/* github.c - GitHub: HMAC-SHA256 over the raw body (interfaces.md 6). What counts is a
+ * deployment_status of success, or a workflow_run that was configured to be a deployment. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,8 +36,9 @@ static enum hook_verdict read_deployment_status(const json_t *root, struct hook_
     hook_id(root, "deployment.id", id);
     hook_id(root, "deployment_status.id", status);
     if (!state || !repository || !id[0])
-        return hook_say(out, HOOK_MALFORMED,
-                        "deployment_status.state, deployment.id or repository.full_name is missing");
+        return hook_say(
+            out, HOOK_MALFORMED,
+            "deployment_status.state, deployment.id or repository.full_name is missing");
     if (strcmp(state, "success") != 0)
         return hook_say(out, HOOK_IGNORED, "the deployment is %s", state);
     hook_copy(out->repository, sizeof out->repository, repository);
@@ -132,7 +133,7 @@ static enum hook_verdict judge(const struct hook_request *request, const struct 
         return hook_say(out, HOOK_MALFORMED, "X-GitHub-Event is missing");
     hook_copy(out->delivery, sizeof out->delivery, hook_header(request, "X-GitHub-Delivery"));
     if (strcmp(event, "deployment_status") != 0 && strcmp(event, "workflow_run") != 0)
-        return hook_say(out, HOOK_IGNORED, "%s", event);
+        return hook_say(out, HOOK_IGNORED, "%s", *event ? event : "an event without a name");
     return read_body(request, event, out);
 }
 

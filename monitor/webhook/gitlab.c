@@ -72,8 +72,8 @@ static enum hook_verdict read_pipeline(const json_t *root, struct hook_event *ou
         return hook_say(out, HOOK_IGNORED, "a merge request");
     /* a retried pipeline keeps its id */
     const char *finished = hook_string(root, "object_attributes.finished_at");
-    AUTO_FREE char *pipeline = mem_printf("pipeline %.60s %.40s", out->deployment,
-                                          finished ? finished : "");
+    AUTO_FREE char *pipeline =
+        mem_printf("pipeline %.60s %.40s", out->deployment, finished ? finished : "");
     hook_copy(out->deployment, sizeof out->deployment, pipeline);
     hook_copy(out->repository, sizeof out->repository, repository);
     out->tells_branch = out->tells_environment = true;
@@ -114,8 +114,8 @@ static bool signature_fits(const struct hook_request *request, const char *secre
     return false;
 }
 
-static enum hook_verdict proved(const struct hook_request *request,
-                                const struct hook_proof *proof, struct hook_event *out)
+static enum hook_verdict proved(const struct hook_request *request, const struct hook_proof *proof,
+                                struct hook_event *out)
 {
     const char *id = hook_header(request, "webhook-id");
     const char *time = hook_header(request, "webhook-timestamp");
@@ -157,7 +157,7 @@ static enum hook_verdict judge(const struct hook_request *request, const struct 
         return read_deployment(root, out);
     if (strcmp(kind, "pipeline") == 0)
         return read_pipeline(root, out);
-    return hook_say(out, HOOK_IGNORED, "%s", kind);
+    return hook_say(out, HOOK_IGNORED, "%s", *kind ? kind : "an event without a name");
 }
 
 const struct hook_provider hook_gitlab = {"gitlab", judge};

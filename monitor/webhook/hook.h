@@ -75,7 +75,8 @@ struct hook_provider {
 extern const struct hook_provider hook_travis, hook_github, hook_gitlab, hook_gitea, hook_generic;
 const struct hook_provider *hook_provider_find(const char *name); /* NULL */
 
-/* Judges: clears *out, asks the provider, adds the interval of the query where the body has none. */
+/* Judges: clears *out, asks the provider, adds the interval of the query where the body has none.
+ */
 enum hook_verdict hook_judge(const struct hook_provider *provider,
                              const struct hook_request *request, const struct hook_proof *proof,
                              struct hook_event *out);

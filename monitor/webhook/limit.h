@@ -1,4 +1,5 @@
-/* limit.h - so many requests a minute and address: a token bucket each, in a table of fixed size. */
+/* limit.h - so many requests a minute and address: a token bucket each, in a table of fixed size.
+ */
 #ifndef REMAP_MONITOR_LIMIT_H
 #define REMAP_MONITOR_LIMIT_H
 

@@ -1,5 +1,5 @@
-/* payload.c - what the providers share: headers, forms, values by path, the interval label (§6.6: "this
- * information is part of the event signalled during the deployment"). */
+/* payload.c - what the providers share: headers, forms, values by path, the interval label (§6.6:
+ * "this information is part of the event signalled during the deployment"). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,13 +87,13 @@ int hook_form_payload(const char *body, size_t size, struct buf *out)
     static const char field[] = "payload=";
     for (const char *p = body, *end = body + size; p < end;) {
         const char *and = memchr(p, '&', (size_t)(end - p));
-        const char *stop = and ? and : end;
+        const char *stop = and? and : end;
         if ((size_t)(stop - p) >= sizeof field - 1 && memcmp(p, field, sizeof field - 1) == 0) {
             p += sizeof field - 1;
             buf_reserve(out, (size_t)(stop - p) + 1);
             return form_decode(p, (size_t)(stop - p), out);
         }
-        p = and ? and + 1 : end;
+        p = and? and+1 : end;
     }
     return -1;
 }
@@ -196,9 +196,8 @@ void hook_label(struct hook_event *out, const char *message)
 
 const struct hook_provider *hook_provider_find(const char *name)
 {
-    static const struct hook_provider *const providers[] = {&hook_travis, &hook_github,
-                                                            &hook_gitlab, &hook_gitea,
-                                                            &hook_generic};
+    static const struct hook_provider *const providers[] = {
+        &hook_travis, &hook_github, &hook_gitlab, &hook_gitea, &hook_generic};
     for (size_t i = 0; i < ARRAY_LEN(providers); i++)
         if (strcmp(providers[i]->name, name) == 0)
             return providers[i];

@@ -13,7 +13,7 @@
 #include "model/model.h"
 #include "monitor/webhook/verify.h"
 
-#define MAX_ENTRIES 1000     /* as the configuration */
+#define MAX_ENTRIES 1000 /* as the configuration */
 #define MAX_PATH_BYTES 4096
 #define SECRET_MAX_BYTES 16384 /* a public key of RSA 4096 in PEM is 800 bytes */
 
@@ -54,8 +54,8 @@ static int read_provider(const struct jval *v, struct settings *s, struct err *e
 
 static int read_route(const struct jval *v, struct settings *s, struct err *err)
 {
-    static const char *const keys[] = {"app",      "provider",     "repository",
-                                       "branches", "environments", "workflows", NULL};
+    static const char *const keys[] = {"app",          "provider",  "repository", "branches",
+                                       "environments", "workflows", NULL};
     struct settings_route *route = ARRAY_PUSH(s->routes, s->n_routes);
     struct jval app = jval_get(v, "app"), repository = jval_get(v, "repository");
     const char *text;
@@ -75,8 +75,8 @@ static int read_route(const struct jval *v, struct settings *s, struct err *err)
 
 static int read_webhooks(const struct jval *v, struct settings *s, struct err *err)
 {
-    static const char *const keys[] = {"listen", "tls_cert_file",    "tls_key_file", "rate",
-                                       "replay_window_ms", "providers", "routes",    NULL};
+    static const char *const keys[] = {"listen",           "tls_cert_file", "tls_key_file", "rate",
+                                       "replay_window_ms", "providers",     "routes",       NULL};
     struct jval rate = jval_get(v, "rate"), window = jval_get(v, "replay_window_ms");
     struct jval providers = jval_get(v, "providers"), routes = jval_get(v, "routes");
     struct jval listen = jval_get(v, "listen");

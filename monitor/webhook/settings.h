@@ -1,5 +1,5 @@
-/* settings.h - what the manager configures (model/wire/README.md `configure`): where to listen, whom to
- * believe, which deployment is whose application. */
+/* settings.h - what the manager configures (model/wire/README.md `configure`): where to listen,
+ * whom to believe, which deployment is whose application. */
 #ifndef REMAP_MONITOR_SETTINGS_H
 #define REMAP_MONITOR_SETTINGS_H
 

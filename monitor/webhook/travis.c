@@ -1,6 +1,6 @@
-/* travis.c - Travis CI: a form whose field `payload` is signed with RSA-SHA1 by the installation's key
- * (interfaces.md 6; the paper's own listener, §6.1). One post per build; a build that passed is the
- * deployment. */
+/* travis.c - Travis CI: a form whose field `payload` is signed with RSA-SHA1 by the installation's
+ * key (interfaces.md 6; the paper's own listener, §6.1). One post per build; a build that passed is
+ * the deployment. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,14 +32,16 @@ static bool passed(const json_t *root)
 
 static enum hook_verdict read_build(const json_t *root, struct hook_event *out)
 {
-    const char *type = hook_string(root, "type"), *owner = hook_string(root, "repository.owner_name");
+    const char *type = hook_string(root, "type"),
+               *owner = hook_string(root, "repository.owner_name");
     const char *name = hook_string(root, "repository.name"), *tag = hook_string(root, "tag");
     const char *finished = hook_string(root, "finished_at");
     const json_t *pull = hook_value(root, "pull_request");
     char id[HOOK_ID_SIZE];
     hook_id(root, "id", id);
     if (!id[0] || !owner || !name)
-        return hook_say(out, HOOK_MALFORMED, "id, repository.owner_name or repository.name is missing");
+        return hook_say(out, HOOK_MALFORMED,
+                        "id, repository.owner_name or repository.name is missing");
     if ((type && strcmp(type, "pull_request") == 0) || json_is_true(pull))
         return hook_say(out, HOOK_IGNORED, "a pull request");
     if (!passed(root)) {

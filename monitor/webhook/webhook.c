@@ -1,5 +1,5 @@
-/* webhook.c - the HTTP side of webhooks: limits first, then the provider's verdict, then the answer;
- * a deployment waits, its connection suspended, until the manager has stored it. */
+/* webhook.c - the HTTP side of webhooks: limits first, then the provider's verdict, then the
+ * answer; a deployment waits, its connection suspended, until the manager has stored it. */
 #include "monitor/webhook/webhook.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct call {
         struct call *call;
         int64_t event, row; /* event 0: answered */
         bool duplicate;
-    } *parts; /* one per application */
+    } * parts; /* one per application */
     size_t n_parts, n_open;
     int64_t timer;
     bool suspended, late;
@@ -200,18 +200,17 @@ static enum hook_verdict call_judge(const struct call *call, struct hook_event *
     struct hook_proof proof;
     struct err problem = ERR_INIT;
     MHD_get_connection_values(call->connection, MHD_HEADER_KIND, take_header, &headers);
-    const struct hook_request request = {
-        .body = call->body.data ? call->body.data : "",
-        .size = call->body.size,
-        .headers = headers.list,
-        .n_headers = headers.n,
-        .interval = MHD_lookup_connection_value(call->connection, MHD_GET_ARGUMENT_KIND, "interval"),
-        .now_ms = clock_wall_ms(),
-        .window_ms = call->hooks->settings->replay_window_ms};
+    const struct hook_request request = {.body = call->body.data ? call->body.data : "",
+                                         .size = call->body.size,
+                                         .headers = headers.list,
+                                         .n_headers = headers.n,
+                                         .interval = MHD_lookup_connection_value(
+                                             call->connection, MHD_GET_ARGUMENT_KIND, "interval"),
+                                         .now_ms = clock_wall_ms(),
+                                         .window_ms = call->hooks->settings->replay_window_ms};
     if (settings_proof(call->provider, &proof, &problem) < 0)
         log_warn("webhook provider=%s %s", call->provider->provider->name, problem.text);
-    enum hook_verdict verdict =
-        hook_judge(call->provider->provider, &request, &proof, event);
+    enum hook_verdict verdict = hook_judge(call->provider->provider, &request, &proof, event);
     settings_proof_wipe(&proof);
     return verdict;
 }
@@ -492,8 +491,9 @@ static void put_row(struct buf *out, const char *name, const char *seen, const s
     buf_puts(out, out->data[out->size - 1] == '[' ? "" : ",");
     buf_puts(out, "{\"kind\":\"webhooks\",\"name\":");
     json_put_text(out, name);
-    buf_printf(out, ",\"type\":\"listener\",\"reachable\":%s,\"version\":null,\"newest_ms\":null,"
-                    "\"seen\":",
+    buf_printf(out,
+               ",\"type\":\"listener\",\"reachable\":%s,\"version\":null,\"newest_ms\":null,"
+               "\"seen\":",
                problem ? "false" : "true");
     json_put_text(out, seen);
     buf_puts(out, ",\"problem\":");
@@ -547,8 +547,7 @@ int webhook_check(struct stage *stage, const struct stage_request *request, stru
         size_t n = 0;
         for (size_t k = 0; k < settings->n_routes; k++)
             n += !settings->routes[k].provider ||
-                 strcmp(settings->routes[k].provider,
-                        settings->providers[i].provider->name) == 0;
+                 strcmp(settings->routes[k].provider, settings->providers[i].provider->name) == 0;
         check_provider(&settings->providers[i], n, result);
     }
     buf_puts(result, "]}");

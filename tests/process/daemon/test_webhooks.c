@@ -1,5 +1,6 @@
-/* test_webhooks.c - deployments reported over HTTP to a real `remap run`: the whole way from a signed
- * post to the event in the store and the timer of its application (contract.md 5, paper §5.7). */
+/* test_webhooks.c - deployments reported over HTTP to a real `remap run`: the whole way from a
+ * signed post to the event in the store and the timer of its application (contract.md 5, paper
+ * §5.7). */
 #include <curl/curl.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -121,8 +122,8 @@ static long github(int port, const char *query, const char *event, const char *d
     AUTO_FREE char *proof = signature(body);
     AUTO_FREE char *kind = mem_printf("X-GitHub-Event: %s", event);
     AUTO_FREE char *id = mem_printf("X-GitHub-Delivery: %s", delivery);
-    const char *const headers[] = {proof, kind, id, "Content-Type: application/json", "Expect:",
-                                   NULL};
+    const char *const headers[] = {proof,     kind, id, "Content-Type: application/json",
+                                   "Expect:", NULL};
     return post(port, path, headers, body, strlen(body), answer);
 }
 
@@ -172,9 +173,8 @@ static void test_deployment_when_posted_then_stored_answered_and_timer_reset(voi
     rig_until(&f.rig, "SELECT a.next_due_ms BETWEEN e.at_ms + 600000 AND e.at_ms + 602000 FROM apps"
                       " a, v_events e WHERE a.app = 'rig' AND e.kind = 'deploy'");
     /* once more, as a provider does that saw no answer */
-    assert_int_equal(github(f.port, "", "deployment_status", "d1", SAMPLE_GITHUB_DEPLOYMENT,
-                            &answer),
-                     200);
+    assert_int_equal(
+        github(f.port, "", "deployment_status", "d1", SAMPLE_GITHUB_DEPLOYMENT, &answer), 200);
     assert_non_null(strstr(answer.data, "{\"ignored\":\"this delivery is event"));
     /* another deployment under the same delivery id is no repetition; its interval is clamped */
     assert_int_equal(github(f.port, "?interval=9h", "deployment_status", "d1",
@@ -214,9 +214,8 @@ static void test_post_when_it_triggers_nothing_then_the_answer_says_why(void **s
     assert_int_equal(post(f.port, "/hooks/travis", none, "{}", 2, &answer), 401);
     assert_int_equal(post(f.port, "/hooks/other", none, "{}", 2, &answer), 404);
     assert_int_equal(post(f.port, "/hooks/gitlab", none, "{}", 2, &answer), 401);
-    assert_int_equal(post(f.port, "/hooks/gitlab", token, "{\"object_kind\":\"push\"}", 22,
-                          &answer),
-                     200);
+    assert_int_equal(
+        post(f.port, "/hooks/gitlab", token, "{\"object_kind\":\"push\"}", 22, &answer), 200);
     AUTO_BUF struct buf large = BUF_INIT;
     buf_reserve(&large, 3 << 20);
     for (size_t i = 0; i < (size_t)3 << 20; i++)
@@ -242,7 +241,8 @@ static void test_posts_when_too_many_then_429(void **state)
 
 static int half_open(int port)
 {
-    static const char text[] = "POST /hooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{";
+    static const char text[] =
+        "POST /hooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{";
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

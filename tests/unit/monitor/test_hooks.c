@@ -1,5 +1,5 @@
-/* What CI systems post, by tables: proofs first (interfaces.md 6, its test vector included), then what
- * each payload means, then whose application it is. */
+/* What CI systems post, by tables: proofs first (interfaces.md 6, its test vector included), then
+ * what each payload means, then whose application it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,8 +61,8 @@ static void test_hmac_when_of_the_documented_vector_then_fits(void **state)
         {"It's a secret to Everybody", "Hello, World!", good, false},
         {"", "Hello, World!", good, false},
         {SECRET, "Hello, World!", "", false},
-        {SECRET, "Hello, World!",
-         "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e1", false},
+        {SECRET, "Hello, World!", "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e1",
+         false},
         {SECRET, "Hello, World!",
          "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e1g", false},
     };
@@ -86,8 +86,8 @@ static void test_time_when_beyond_the_window_then_refused(void **state)
     static const struct {
         const char *text;
         bool fits;
-    } rows[] = {{"1700000000", true},  {"1700000300", true},  {"1699999700", true},
-                {"1700000301", false}, {"1699999699", false}, {"", false},
+    } rows[] = {{"1700000000", true},  {"1700000300", true},    {"1699999700", true},
+                {"1700000301", false}, {"1699999699", false},   {"", false},
                 {"-1", false},         {"1700000000.5", false}, {"999999999999", false},
                 {"0x6553f100", false}};
     (void)state;
@@ -155,56 +155,101 @@ static void judge_signed(const struct hook_provider *provider, const char *signa
     expect(provider, row, judge(provider, headers, n, row->body, NULL, &proof));
 }
 
-#define STATUS_OF(state)                                                                          \
-    "{\"deployment_status\":{\"id\":2,\"state\":\"" state "\"},\"deployment\":{\"id\":1},"        \
+#define STATUS_OF(state)                                                                           \
+    "{\"deployment_status\":{\"id\":2,\"state\":\"" state "\"},\"deployment\":{\"id\":1},"         \
     "\"repository\":{\"full_name\":\"a/b\"}}"
-#define EVENT(name) {"x-github-event", name}, {"X-GitHub-Delivery", "d1"}
+#define EVENT(name)                                                                                \
+    {"x-github-event", name},                                                                      \
+    {                                                                                              \
+        "X-GitHub-Delivery", "d1"                                                                  \
+    }
 
 static const struct row github_rows[] = {
-    {"sample", {EVENT("deployment_status")}, SAMPLE_GITHUB_DEPLOYMENT, HOOK_DEPLOYED,
-     "github: deployment 145988746.209916254 of Codertocat/Hello-World at master commit f95f852b to "
+    {"sample",
+     {EVENT("deployment_status")},
+     SAMPLE_GITHUB_DEPLOYMENT,
+     HOOK_DEPLOYED,
+     "github: deployment 145988746.209916254 of Codertocat/Hello-World at master commit f95f852b "
+     "to "
      "production"},
-    {"form", {EVENT("deployment_status"), {"Content-Type", "application/x-www-form-urlencoded"}},
+    {"form",
+     {EVENT("deployment_status"), {"Content-Type", "application/x-www-form-urlencoded"}},
      "payload=%7B%22deployment_status%22%3A%7B%22state%22%3A%22success%22%7D%2C+%22deployment%22%3A"
      "%7B%22id%22%3A7%7D%2C%22repository%22%3A%7B%22full_name%22%3A%22a%2Fb%22%7D%7D",
-     HOOK_DEPLOYED, "github: deployment 7 of a/b"},
+     HOOK_DEPLOYED,
+     "github: deployment 7 of a/b"},
     {"form without payload",
-     {EVENT("deployment_status"), {"Content-Type", "application/x-www-form-urlencoded"}}, "a=b",
-     HOOK_MALFORMED, "no form with a payload"},
+     {EVENT("deployment_status"), {"Content-Type", "application/x-www-form-urlencoded"}},
+     "a=b",
+     HOOK_MALFORMED,
+     "no form with a payload"},
     {"ping", {EVENT("ping")}, "{\"zen\":\"x\"}", HOOK_IGNORED, "ping"},
     {"push", {EVENT("push")}, "{}", HOOK_IGNORED, "push"},
-    {"pending", {EVENT("deployment_status")}, STATUS_OF("pending"), HOOK_IGNORED,
+    {"pending",
+     {EVENT("deployment_status")},
+     STATUS_OF("pending"),
+     HOOK_IGNORED,
      "the deployment is pending"},
-    {"failure", {EVENT("deployment_status")}, STATUS_OF("failure"), HOOK_IGNORED,
+    {"failure",
+     {EVENT("deployment_status")},
+     STATUS_OF("failure"),
+     HOOK_IGNORED,
      "the deployment is failure"},
-    {"inactive", {EVENT("deployment_status")}, STATUS_OF("inactive"), HOOK_IGNORED,
+    {"inactive",
+     {EVENT("deployment_status")},
+     STATUS_OF("inactive"),
+     HOOK_IGNORED,
      "the deployment is inactive"},
-    {"success", {EVENT("deployment_status")}, STATUS_OF("success"), HOOK_DEPLOYED,
+    {"success",
+     {EVENT("deployment_status")},
+     STATUS_OF("success"),
+     HOOK_DEPLOYED,
      "github: deployment 1.2 of a/b"},
     {"no event", {{"X-GitHub-Delivery", "d"}}, "{}", HOOK_MALFORMED, "X-GitHub-Event is missing"},
     {"no JSON", {EVENT("deployment_status")}, "[]", HOOK_MALFORMED, "not an object"},
-    {"empty object", {EVENT("deployment_status")}, "{}", HOOK_MALFORMED,
+    {"empty object",
+     {EVENT("deployment_status")},
+     "{}",
+     HOOK_MALFORMED,
      "deployment_status.state, deployment.id or repository.full_name is missing"},
-    {"wrong signature", {EVENT("push"), {"X-Hub-Signature-256", "sha256=00"}}, "{}",
-     HOOK_UNAUTHORIZED, "the signature does not fit"},
+    {"wrong signature",
+     {EVENT("push"), {"X-Hub-Signature-256", "sha256=00"}},
+     "{}",
+     HOOK_UNAUTHORIZED,
+     "the signature does not fit"},
     {"no prefix",
      {EVENT("push"),
       {"X-Hub-Signature-256", "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"}},
-     "Hello, World!", HOOK_UNAUTHORIZED, "the signature does not fit"},
+     "Hello, World!",
+     HOOK_UNAUTHORIZED,
+     "the signature does not fit"},
     {"vector",
      {EVENT("deployment_status"),
       {"X-Hub-Signature-256",
        "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"}},
-     "Hello, World!", HOOK_MALFORMED, "line 1, column 5: invalid token near 'Hello'"},
-    {"workflow", {EVENT("workflow_run")}, SAMPLE_WORKFLOW("completed", "success", "push"),
+     "Hello, World!",
+     HOOK_MALFORMED,
+     "line 1, column 5: invalid token near 'Hello'"},
+    {"workflow",
+     {EVENT("workflow_run")},
+     SAMPLE_WORKFLOW("completed", "success", "push"),
      HOOK_DEPLOYED,
      "github: deployment 30.2 of a/b at main commit c0ffee by deploy, interval 10m"},
-    {"workflow requested", {EVENT("workflow_run")}, SAMPLE_WORKFLOW("requested", "", "push"),
-     HOOK_IGNORED, "the workflow is requested"},
-    {"workflow failed", {EVENT("workflow_run")}, SAMPLE_WORKFLOW("completed", "failure", "push"),
-     HOOK_IGNORED, "the workflow ended with failure"},
-    {"workflow of a fork", {EVENT("workflow_run")},
-     SAMPLE_WORKFLOW("completed", "success", "pull_request"), HOOK_IGNORED, "a pull request"},
+    {"workflow requested",
+     {EVENT("workflow_run")},
+     SAMPLE_WORKFLOW("requested", "", "push"),
+     HOOK_IGNORED,
+     "the workflow is requested"},
+    {"workflow failed",
+     {EVENT("workflow_run")},
+     SAMPLE_WORKFLOW("completed", "failure", "push"),
+     HOOK_IGNORED,
+     "the workflow ended with failure"},
+    {"workflow of a fork",
+     {EVENT("workflow_run")},
+     SAMPLE_WORKFLOW("completed", "success", "pull_request"),
+     HOOK_IGNORED,
+     "a pull request"},
 };
 
 static void test_github_when_judged_then_as_the_table_says(void **state)
@@ -216,18 +261,27 @@ static void test_github_when_judged_then_as_the_table_says(void **state)
 
 static const struct row gitea_rows[] = {
     {"push", {{"X-Gitea-Event", "push"}, {"X-GitHub-Event", "push"}}, "{}", HOOK_IGNORED, "push"},
-    {"workflow", {{"X-Gitea-Event", "workflow_run"}, {"X-Gitea-Delivery", "d"}},
-     SAMPLE_WORKFLOW("completed", "success", "push"), HOOK_DEPLOYED,
+    {"workflow",
+     {{"X-Gitea-Event", "workflow_run"}, {"X-Gitea-Delivery", "d"}},
+     SAMPLE_WORKFLOW("completed", "success", "push"),
+     HOOK_DEPLOYED,
      "gitea: deployment 30.2 of a/b at main commit c0ffee by deploy, interval 10m"},
-    {"status", {{"X-Gitea-Event", "status"}},
+    {"status",
+     {{"X-Gitea-Event", "status"}},
      "{\"id\":5,\"state\":\"success\",\"context\":\"ci/deploy\",\"sha\":\"abc\",\"repository\":"
      "{\"full_name\":\"a/b\"}}",
-     HOOK_DEPLOYED, "gitea: deployment 5.abc of a/b commit abc by ci/deploy"},
-    {"status pending", {{"X-Gitea-Event", "status"}},
+     HOOK_DEPLOYED,
+     "gitea: deployment 5.abc of a/b commit abc by ci/deploy"},
+    {"status pending",
+     {{"X-Gitea-Event", "status"}},
      "{\"id\":5,\"state\":\"pending\",\"context\":\"c\",\"repository\":{\"full_name\":\"a/b\"}}",
-     HOOK_IGNORED, "the status is pending"},
+     HOOK_IGNORED,
+     "the status is pending"},
     {"no event", {{NULL, NULL}}, "{}", HOOK_MALFORMED, "X-Gitea-Event is missing"},
-    {"wrong", {{"X-Gitea-Event", "push"}, {"X-Gitea-Signature", "00"}}, "{}", HOOK_UNAUTHORIZED,
+    {"wrong",
+     {{"X-Gitea-Event", "push"}, {"X-Gitea-Signature", "00"}},
+     "{}",
+     HOOK_UNAUTHORIZED,
      "the signature does not fit"},
 };
 
@@ -243,14 +297,26 @@ static void test_gitea_when_judged_then_as_the_table_says(void **state)
 }
 
 static const struct row gitlab_rows[] = {
-    {"deployment", {{"Idempotency-Key", "k"}}, SAMPLE_GITLAB_DEPLOYMENT("success"), HOOK_DEPLOYED,
+    {"deployment",
+     {{"Idempotency-Key", "k"}},
+     SAMPLE_GITLAB_DEPLOYMENT("success"),
+     HOOK_DEPLOYED,
      "gitlab: deployment 15 of root/test commit 279484c0 to staging"},
-    {"running", {{NULL, NULL}}, SAMPLE_GITLAB_DEPLOYMENT("running"), HOOK_IGNORED,
+    {"running",
+     {{NULL, NULL}},
+     SAMPLE_GITLAB_DEPLOYMENT("running"),
+     HOOK_IGNORED,
      "the deployment is running"},
-    {"pipeline", {{NULL, NULL}}, SAMPLE_GITLAB_PIPELINE("success"), HOOK_DEPLOYED,
+    {"pipeline",
+     {{NULL, NULL}},
+     SAMPLE_GITLAB_PIPELINE("success"),
+     HOOK_DEPLOYED,
      "gitlab: deployment pipeline 31 2016-08-12 15:26:29 UTC of a/b at master commit bcbb5ec3 to "
      "production, interval 10m"},
-    {"pipeline failed", {{NULL, NULL}}, SAMPLE_GITLAB_PIPELINE("failed"), HOOK_IGNORED,
+    {"pipeline failed",
+     {{NULL, NULL}},
+     SAMPLE_GITLAB_PIPELINE("failed"),
+     HOOK_IGNORED,
      "the pipeline is failed"},
     {"push", {{NULL, NULL}}, "{\"object_kind\":\"push\"}", HOOK_IGNORED, "push"},
     {"no kind", {{NULL, NULL}}, "{}", HOOK_MALFORMED, "object_kind is missing"},
@@ -264,8 +330,8 @@ static void test_gitlab_when_judged_then_as_the_table_says(void **state)
         struct hook_header headers[] = {gitlab_rows[i].headers[0], {"X-Gitlab-Token", "tok"}};
         bool more = headers[0].name != NULL;
         expect(&hook_gitlab, &gitlab_rows[i],
-               judge(&hook_gitlab, more ? headers : headers + 1, more ? 2 : 1,
-                     gitlab_rows[i].body, NULL, &proof));
+               judge(&hook_gitlab, more ? headers : headers + 1, more ? 2 : 1, gitlab_rows[i].body,
+                     NULL, &proof));
     }
 }
 
@@ -311,8 +377,10 @@ static void test_generic_when_time_is_off_then_refused(void **state)
     static const struct {
         const char *time;
         enum hook_verdict verdict;
-    } rows[] = {{"1700000000", HOOK_DEPLOYED}, {"1699999699", HOOK_UNAUTHORIZED},
-                {"1700000301", HOOK_UNAUTHORIZED}, {"now", HOOK_UNAUTHORIZED}};
+    } rows[] = {{"1700000000", HOOK_DEPLOYED},
+                {"1699999699", HOOK_UNAUTHORIZED},
+                {"1700000301", HOOK_UNAUTHORIZED},
+                {"now", HOOK_UNAUTHORIZED}};
     static const char body[] = "{\"status\":\"success\",\"repository\":\"a/b\",\"branch\":"
                                "\"refs/heads/main\",\"id\":\"x1\",\"interval\":\"20m\"}";
     const struct hook_proof proof = {.secret = SECRET};
@@ -380,9 +448,8 @@ static char *key_sign(const struct key *key, const char *text)
     size_t size = sizeof signature;
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     assert_int_equal(EVP_DigestSignInit(ctx, NULL, EVP_sha1(), NULL, key->pair), 1);
-    assert_int_equal(EVP_DigestSign(ctx, signature, &size, (const unsigned char *)text,
-                                    strlen(text)),
-                     1);
+    assert_int_equal(
+        EVP_DigestSign(ctx, signature, &size, (const unsigned char *)text, strlen(text)), 1);
     EVP_MD_CTX_free(ctx);
     return base64_of(signature, size);
 }
@@ -401,21 +468,42 @@ static char *form_of(const char *text)
 }
 
 static const struct row travis_rows[] = {
-    {"sample", {{NULL, NULL}}, SAMPLE_TRAVIS("push", "\"passed\"", "0", "Passed"), HOOK_DEPLOYED,
+    {"sample",
+     {{NULL, NULL}},
+     SAMPLE_TRAVIS("push", "\"passed\"", "0", "Passed"),
+     HOOK_DEPLOYED,
      "travis: deployment 221266925 2017-04-12T08:50:08Z of vangie/ci-test at master commit "
      "3e95ab9e, interval 10m"},
-    {"fixed", {{NULL, NULL}}, SAMPLE_TRAVIS("api", "\"passed\"", "0", "Fixed"), HOOK_DEPLOYED,
+    {"fixed",
+     {{NULL, NULL}},
+     SAMPLE_TRAVIS("api", "\"passed\"", "0", "Fixed"),
+     HOOK_DEPLOYED,
      "travis: deployment 221266925 2017-04-12T08:50:08Z of vangie/ci-test at master commit "
      "3e95ab9e, interval 10m"},
-    {"started", {{NULL, NULL}}, SAMPLE_TRAVIS("push", "\"started\"", "null", "Pending"),
-     HOOK_IGNORED, "the build is started"},
-    {"failed", {{NULL, NULL}}, SAMPLE_TRAVIS("push", "\"failed\"", "1", "Broken"), HOOK_IGNORED,
+    {"started",
+     {{NULL, NULL}},
+     SAMPLE_TRAVIS("push", "\"started\"", "null", "Pending"),
+     HOOK_IGNORED,
+     "the build is started"},
+    {"failed",
+     {{NULL, NULL}},
+     SAMPLE_TRAVIS("push", "\"failed\"", "1", "Broken"),
+     HOOK_IGNORED,
      "the build is failed"},
-    {"odd", {{NULL, NULL}}, SAMPLE_TRAVIS("push", "\"passed\"", "0", "Pending"), HOOK_IGNORED,
+    {"odd",
+     {{NULL, NULL}},
+     SAMPLE_TRAVIS("push", "\"passed\"", "0", "Pending"),
+     HOOK_IGNORED,
      "the build is passed"},
-    {"pull request", {{NULL, NULL}}, SAMPLE_TRAVIS("pull_request", "\"passed\"", "0", "Passed"),
-     HOOK_IGNORED, "a pull request"},
-    {"nothing", {{NULL, NULL}}, "{}", HOOK_MALFORMED,
+    {"pull request",
+     {{NULL, NULL}},
+     SAMPLE_TRAVIS("pull_request", "\"passed\"", "0", "Passed"),
+     HOOK_IGNORED,
+     "a pull request"},
+    {"nothing",
+     {{NULL, NULL}},
+     "{}",
+     HOOK_MALFORMED,
      "id, repository.owner_name or repository.name is missing"},
 };
 
@@ -488,7 +576,8 @@ static void test_routes_when_asked_then_the_applications_of_the_event(void **sta
         "null,\"rate\":60,\"replay_window_ms\":300000,\"providers\":[{\"name\":\"github\","
         "\"secret_file\":\"/nowhere/s\",\"token_file\":null,\"public_key_file\":null}],\"routes\":["
         "{\"app\":\"shop\",\"provider\":\"github\",\"repository\":\"Acme/Shop\",\"branches\":"
-        "[\"main\",\"release-*\"],\"environments\":[\"production\"],\"workflows\":[\"deploy.yml\"]},"
+        "[\"main\",\"release-*\"],\"environments\":[\"production\"],\"workflows\":[\"deploy.yml\"]}"
+        ","
         "{\"app\":\"bank\",\"provider\":null,\"repository\":\"acme/shop\",\"branches\":[],"
         "\"environments\":[],\"workflows\":[]}]}}";
     static const struct {
