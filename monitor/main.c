@@ -1,5 +1,6 @@
 /* main.c - remap-monitor, the M of MAPE-K (paper §5.3, §6.1): answers `collect` on the bus, listens
  * for webhooks beside it, and answers `check` and `import` as a filter. */
+#include "adapters/http/http.h"
 #include "model/model_json.h"
 #include "model/wire/stage.h"
 #include "monitor/import.h"
@@ -11,6 +12,12 @@
 static int report_step(void *arg, int64_t done, struct err *err)
 {
     return stage_progress(arg, done, NULL, err);
+}
+
+/* The listener answers also while a slow source is waited for. */
+static void let_loop_turn(void *stage)
+{
+    (void)stage_stopping(stage);
 }
 
 static int send_notes(struct stage *stage, const struct inspection *in, struct err *err)
@@ -29,7 +36,9 @@ static int handle_collect(struct stage *stage, const struct stage_request *reque
     if (collect_decode(request->body, request->size, &collect, err))
         return -1;
     struct inspection in = {0};
+    http_idle(let_loop_turn, stage);
     int rc = inspection_run(&collect, report_step, stage, &in, err);
+    http_idle(NULL, NULL);
     if (rc == 0)
         rc = send_notes(stage, &in, err);
     if (rc == 0)

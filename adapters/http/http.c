@@ -12,23 +12,39 @@
 #include <string.h>
 #include <strings.h>
 
-#define TOKEN_MAX_BYTES 65536 /* bound tokens are 1 to 2 KiB; certificates in them stay below 64   \
-                               */
-#define EXCERPT_BYTES 160     /* of an error body: one line of struct err with room for the URL */
+#define TOKEN_MAX_BYTES                                                                            \
+    65536                 /* bound tokens are 1 to 2 KiB; certificates in them stay below 64       \
+                           */
+#define EXCERPT_BYTES 160 /* of an error body: one line of struct err with room for the URL */
 
 typedef int (*sink_fn)(void *ctx, const char *data, size_t size, struct err *err);
 
 struct http {
     CURL *curl;
-    char *base;  /* without a slash at the end */
-    char *shown; /* the same without user and password */
-    char *unix_socket, *token_file, *user, *password, *password_file, *ca_file, *cert_file, *key_file;
+    CURLM *multi; /* NULL: none has been needed */
+    char *base;   /* without a slash at the end */
+    char *shown;  /* the same without user and password */
+    char *unix_socket, *token_file, *user, *password, *password_file, *ca_file, *cert_file,
+        *key_file;
     struct curl_slist *headers;
     int64_t connect_timeout_ms, total_timeout_ms, backoff_ms, backoff_max_ms;
     size_t max_bytes;
     int attempts;
     uint64_t random; /* state of the jitter: timing only, no result depends on it */
 };
+
+#define IDLE_MS 50 /* a webhook is answered within 100 ms (contract.md 5) */
+
+static struct { /* see http_idle() */
+    void (*call)(void *ctx);
+    void *ctx;
+} idle;
+
+void http_idle(void (*call)(void *ctx), void *ctx)
+{
+    idle.call = call;
+    idle.ctx = ctx;
+}
 
 struct transfer { /* one attempt */
     struct http_answer *answer;
@@ -174,6 +190,8 @@ void http_free(struct http *http)
         return;
     if (http->curl)
         curl_easy_cleanup(http->curl);
+    if (http->multi)
+        curl_multi_cleanup(http->multi);
     curl_slist_free_all(http->headers);
     free(http->base);
     free(http->shown);
@@ -266,8 +284,8 @@ static int password_read(struct http *http, struct err *err)
     if (http->password)
         explicit_bzero(http->password, strlen(http->password));
     free(http->password);
-    http->password = mem_strndup(text.data ? text.data : "",
-                                 text.data ? strcspn(text.data, "\r\n") : 0);
+    http->password =
+        mem_strndup(text.data ? text.data : "", text.data ? strcspn(text.data, "\r\n") : 0);
     if (text.data)
         explicit_bzero(text.data, text.size);
     return 0;
@@ -347,6 +365,41 @@ static int status_error(const struct http_answer *answer, struct err *err)
     return err_set(err, kind, "status %ld%s%s", answer->status, n ? ": " : "", excerpt);
 }
 
+/* curl_easy_perform(), with idle() in between. A handle stays with one of the two ways, since each
+ * keeps its own connections. */
+static CURLcode perform(struct http *http)
+{
+    CURLcode code = CURLE_FAILED_INIT;
+    int running = 1, left;
+    if (!http->multi && idle.call)
+        http->multi = curl_multi_init();
+    if (!http->multi)
+        return curl_easy_perform(http->curl);
+    if (curl_multi_add_handle(http->multi, http->curl) != CURLM_OK)
+        return code;
+    while (curl_multi_perform(http->multi, &running) == CURLM_OK && running) {
+        if (idle.call)
+            idle.call(idle.ctx);
+        if (curl_multi_poll(http->multi, NULL, 0, IDLE_MS, NULL) != CURLM_OK)
+            break;
+    }
+    for (CURLMsg *m; (m = curl_multi_info_read(http->multi, &left)) != NULL;)
+        if (m->msg == CURLMSG_DONE)
+            code = m->data.result;
+    curl_multi_remove_handle(http->multi, http->curl);
+    return code;
+}
+
+static void pause_for(int64_t ms)
+{
+    for (int64_t until = clock_mono_ms() + ms; idle.call && ms > 0; ms = until - clock_mono_ms()) {
+        clock_sleep_ms(ms < IDLE_MS ? ms : IDLE_MS);
+        idle.call(idle.ctx);
+    }
+    if (ms > 0)
+        clock_sleep_ms(ms);
+}
+
 /* One attempt. 0 for a status below 300. */
 static int attempt(struct http *http, const struct request *req, struct http_answer *answer,
                    bool *sink_used, struct err *err)
@@ -382,7 +435,7 @@ static int attempt(struct http *http, const struct request *req, struct http_ans
     }
     curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
     err->kind = ERR_NONE;
-    CURLcode code = curl_easy_perform(http->curl);
+    CURLcode code = perform(http);
     curl_slist_free_all(headers);
     *sink_used = t.seen > 0 && t.sink;
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
@@ -407,7 +460,7 @@ static int request(struct http *http, const struct request *req, struct http_ans
         if (out->retry_after_ms > pause)
             pause = out->retry_after_ms < http->backoff_max_ms ? out->retry_after_ms
                                                                : http->backoff_max_ms;
-        clock_sleep_ms(pause);
+        pause_for(pause);
     }
     int shown = (int)strcspn(req->path, "?#");
     if (http->unix_socket)

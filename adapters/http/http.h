@@ -61,6 +61,11 @@ struct http *http_new(const struct http_options *options, struct err *err);
 void http_free(struct http *http);
 AUTO_DEFINE(http)
 
+/* From now on idle(ctx) is called some 20 times a second by everything here that waits, so that a
+ * process with one thread can do something else meanwhile (the monitor listens for webhooks). It is
+ * the process's, as its loop is: adapters know nothing of either. NULL: no more. Not from idle(). */
+void http_idle(void (*idle)(void *ctx), void *ctx);
+
 /* `path` begins with "/" and is put after the base URL as it is (http_escape() its parts). */
 int http_get(struct http *http, const char *path, struct http_answer *out, struct err *err);
 
