@@ -53,7 +53,7 @@ struct inspection {
     struct model *model;
     struct note *notes;
     size_t n_notes;
-    void *identity; /* struct identity of monitor/identity.h: joins names across tools; may be NULL */
+    void *identity; /* struct identity of adapters/identity.h: joins names across tools; may be NULL */
 };
 void inspection_note(struct inspection *in, const char *kind, int64_t count, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -2,7 +2,7 @@
 #include "adapters/usage.h"
 
 #include "model/base/buf.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <assert.h>
 #include <math.h>

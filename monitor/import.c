@@ -13,7 +13,7 @@
 #include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/model_json.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "monitor/resources.h"
 
 #define MAX_FILES 100000 /* a month of files, one every half minute */

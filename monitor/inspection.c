@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "monitor/merge.h"
 
 static int no_adapter(const struct source *source, const char *kind, const char *const known[],

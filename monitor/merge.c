@@ -1,7 +1,7 @@
 /* merge.c - one table of traffic from several sources (merge.h). */
 #include "monitor/merge.h"
 
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 #include "adapters/adapter.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 /* Sets the usage of instances; samples of several pods of one instance name add up. What belongs to
  * nothing, and instances without a sample, become notes. ERR_INPUT names the place. */

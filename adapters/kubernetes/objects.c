@@ -7,7 +7,7 @@
 
 #include "adapters/kubernetes/kube.h"
 #include "model/base/mem.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 struct kube_objects *kube_objects_new(void)
 {

@@ -4,7 +4,7 @@
 #include "adapters/prometheus/prometheus.h"
 
 #include "adapters/spans/idmap.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <math.h>
 #include <stdlib.h>

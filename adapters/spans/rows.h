@@ -4,7 +4,7 @@
 
 #include "adapters/adapter.h"
 #include "adapters/spans/table.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 struct span_end { /* what a node of the table is in the model */
     enum level level;

@@ -7,7 +7,7 @@
 #include "adapters/kubernetes/objects.h"
 #include "adapters/kubernetes/quantity.h"
 #include "model/base/json.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * the sanitizers' build of this test.) */
 #include "adapters/adapter.h"
 #include "model/base/clock.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

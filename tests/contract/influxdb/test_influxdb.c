@@ -3,7 +3,7 @@
 #include "adapters/http/http.h"
 #include "adapters/influxdb/influxdb.h"
 #include "model/base/clock.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_dir.h"
 

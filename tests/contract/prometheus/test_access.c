@@ -1,7 +1,7 @@
 /* test_access.c - a real Prometheus behind TLS with client certificates, a password and a path prefix:
  * what opens it, and what is said of each wrong key. */
 #include "adapters/prometheus/prometheus.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_dir.h"
 

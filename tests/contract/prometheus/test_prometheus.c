@@ -3,7 +3,7 @@
  * resets, gaps, the wrong names, several clusters in one store. */
 #include "adapters/prometheus/prometheus.h"
 #include "model/base/clock.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_dir.h"
 

@@ -2,7 +2,7 @@
  * out once, whatever the limit cuts, 10^5 spans in bounded memory. */
 #include "adapters/zipkin/zipkin.h"
 #include "model/base/clock.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "tests/contract/traces/trace_data.h"
 #include "tests/support/temp_dir.h"
 

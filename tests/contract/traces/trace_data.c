@@ -3,7 +3,7 @@
 
 #include "model/base/clock.h"
 #include "model/model.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -11,7 +11,7 @@
 #include "adapters/kubernetes/objects.h"
 #include "model/base/json.h"
 #include "model/model_json.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 struct fixture {
     struct kube_objects *objects;

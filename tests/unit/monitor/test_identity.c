@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 struct fixture {
     struct model *model;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "adapters/adapter.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 #include "monitor/inspection.h"
 
 static char order[64]; /* one letter per call of an adapter */

@@ -1,7 +1,7 @@
 /* test_merge.c - the rule of merge.h: of several sources that tell of a pair the one with most
  * messages counts, never the sum, and gets what it does not know from the others. */
 #include "monitor/merge.h"
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  * A name is looked up in this order: aliases from the configuration, the exact name, then lower
  * case without port; then Kubernetes' forms NAME.NAMESPACE[.svc…]; then the part after the last
  * '/', where only one thing ends so. A name that fits several things fits none. */
-#ifndef REMAP_MONITOR_IDENTITY_H
-#define REMAP_MONITOR_IDENTITY_H
+#ifndef REMAP_ADAPTERS_IDENTITY_H
+#define REMAP_ADAPTERS_IDENTITY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* identity.c - joining names across tools (identity.h; interfaces.md 1.9 rule 13, 5.1). */
-#include "monitor/identity.h"
+#include "adapters/identity.h"
 
 #include <ctype.h>
 #include <stdlib.h>
