@@ -359,6 +359,57 @@ static void test_post_when_the_monitor_collects_then_answered_at_once(void **sta
     close_fixture(&f);
 }
 
+/* A certificate of our own for 127.0.0.1, by the openssl program. */
+static bool make_certificate(const char *cert, const char *key)
+{
+    AUTO_FREE char *command =
+        mem_printf("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
+                   "subjectAltName=IP:127.0.0.1 -out %s -keyout %s >/dev/null 2>&1",
+                   cert, key);
+    return system(command) == 0;
+}
+
+static void test_post_when_tls_is_configured_then_only_https_is_answered(void **state)
+{
+    struct fixture f;
+    AUTO_BUF struct buf answer = BUF_INIT;
+    (void)state;
+    AUTO_FREE char *cert = mem_printf("/tmp/remap-hooks-%ld.crt", (long)getpid());
+    AUTO_FREE char *key = mem_printf("/tmp/remap-hooks-%ld.key", (long)getpid());
+    if (!make_certificate(cert, key)) {
+        print_message("openssl makes no certificate here\n");
+        skip();
+    }
+    open_fixture(&f, 1000);
+    AUTO_FREE char *plain = section(f.github, f.gitlab, 1000);
+    AUTO_FREE char *hooks =
+        mem_printf("%s  tls_cert_file: %s\n  tls_key_file: %s\n", plain, cert, key);
+    rig_configure(&f.rig, "", hooks);
+    rig_signal(f.rig.daemon, SIGHUP);
+    int port = f.port;
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; port == f.port;) {
+        assert_true(clock_mono_ms() < until);
+        port = listen_port(&f.rig);
+    }
+    AUTO_FREE char *url = mem_printf("https://127.0.0.1:%d/hooks/github", port);
+    CURL *curl = curl_easy_init();
+    long status = 0;
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_CAINFO, cert);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, "{}");
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+    assert_int_equal(curl_easy_perform(curl), CURLE_OK);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    assert_int_equal(status, 401); /* the way is there; the signature is missing */
+    curl_easy_cleanup(curl);
+    const char *const none[] = {NULL};
+    assert_int_equal(post(port, "/hooks/github", none, "{}", 2, &answer), 0);
+    unlink(cert);
+    unlink(key);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_secret_when_changed_then_the_new_one_counts),
         cmocka_unit_test(test_listener_when_the_monitor_dies_or_hup_comes_then_it_is_back),
         cmocka_unit_test(test_post_when_the_monitor_collects_then_answered_at_once),
+        cmocka_unit_test(test_post_when_tls_is_configured_then_only_https_is_answered),
         cmocka_unit_test(test_check_when_a_secret_is_missing_then_says_which),
     };
     if (argc > 1)
