@@ -36,6 +36,23 @@ static bool is_star(const struct analysis *analysis)
     return by_a || by_b;
 }
 
+/* True when some host holds more than it offers, which oa would have to mend before all else. */
+static bool is_overfull(const struct model *model)
+{
+    static const struct load nothing;
+    AUTO_FREE struct load *loads = model_host_loads(model);
+    for (size_t i = 0; i < model->n_instances; i++) {
+        int host = model->instances[i].host;
+        struct load offer;
+        if (host < 0)
+            continue;
+        offer = host_offer(&model->hosts[host]);
+        if (!load_fits(&offer, &loads[host], &nothing, NULL))
+            return true;
+    }
+    return false;
+}
+
 /* The planner that suits, and why in a few words. */
 static const struct planner *auto_choose(const struct model *model,
                                          const struct analysis *analysis,
@@ -50,6 +67,10 @@ static const struct planner *auto_choose(const struct model *model,
     }
     if (options->granularity == PER_SERVICE) {
         *why = "whole services move";
+        return &hubs_planner;
+    }
+    if (is_overfull(model)) {
+        *why = "a host is over its capacity";
         return &hubs_planner;
     }
     if (plain && options->max_moves < 0 && is_star(analysis)) {

@@ -70,6 +70,15 @@ static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **st
     check("hubs", text, PLAN_OPTIMAL, "packed");
 }
 
+static void test_auto_when_a_host_is_overfull_then_no_error(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
+        ONE("b", "B", "\"h2\"", 200) "]}";
+    (void)state;
+    check("auto", text, PLAN_OPTIMAL, "hubs (a host is over its capacity)");
+}
+
 static void test_plan_when_there_is_no_host_then_infeasible(void **state)
 {
     (void)state;
@@ -83,6 +92,7 @@ int main(void)
         cmocka_unit_test(test_plan_when_instance_is_larger_than_hosts_then_infeasible),
         cmocka_unit_test(test_oa_when_rules_contradict_then_infeasible),
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
+        cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
         cmocka_unit_test(test_plan_when_there_is_no_host_then_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
