@@ -3,7 +3,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "model/base/buf.h"
 #include "planner/rules.h"
+
+/* Copies of all names beside each other: a reason may be written for each of 10^6 pairs, and names
+ * spread over the heap would cost more than all the rest. */
+struct labels {
+    char *text;
+    size_t *hosts, *instances; /* host h: text + hosts[h] … text + hosts[h + 1], without a zero */
+};
 
 struct hba {
     const struct model *model;
@@ -15,11 +23,37 @@ struct hba {
     struct rules *rules;       /* NULL without rules */
     int *by_service;           /* instances grouped by service, in name order */
     size_t *first;             /* of service s: by_service[first[s]] … by_service[first[s + 1]] */
+    struct labels labels;
 };
 
 static const char *name_of(const struct hba *hba, int instance)
 {
     return hba->model->instances[instance].name;
+}
+
+static void labels_init(struct labels *labels, const struct model *model)
+{
+    struct buf text = {0};
+    labels->hosts = mem_array(model->n_hosts + 1, sizeof *labels->hosts);
+    labels->instances = mem_array(model->n_instances + 1, sizeof *labels->instances);
+    for (size_t h = 0; h < model->n_hosts; h++) {
+        labels->hosts[h] = text.size;
+        buf_puts(&text, model->hosts[h].name);
+    }
+    labels->hosts[model->n_hosts] = text.size;
+    for (size_t i = 0; i < model->n_instances; i++) {
+        labels->instances[i] = text.size;
+        buf_puts(&text, model->instances[i].name);
+    }
+    labels->instances[model->n_instances] = text.size;
+    labels->text = text.data;
+}
+
+static void labels_wipe(struct labels *labels)
+{
+    free(labels->text);
+    free(labels->hosts);
+    free(labels->instances);
 }
 
 /* NULL when the instance can move to the host now, else why not. */
@@ -40,6 +74,36 @@ static const char *refusal(const struct hba *hba, int instance, int target)
     if (!load_fits(&hba->offer[target], &hba->used[target], &need, &why))
         return why;
     return rules_problem(hba->rules, who->service, hba->at[instance], target);
+}
+
+/* "i to h: why" */
+static size_t put_refusal(const struct labels *labels, char *out, int i, int h, const char *why)
+{
+    size_t name = labels->instances[i + 1] - labels->instances[i];
+    size_t host = labels->hosts[h + 1] - labels->hosts[h], size = strlen(why);
+    memcpy(out, labels->text + labels->instances[i], name);
+    memcpy(out + name, " to ", 4);
+    memcpy(out + name + 4, labels->text + labels->hosts[h], host);
+    memcpy(out + name + host + 4, ": ", 2);
+    memcpy(out + name + host + 6, why, size);
+    return name + host + size + 6;
+}
+
+/* Why neither partner can join the other; for the caller to free. */
+static char *reasons(const struct hba *hba, int i, int j, const char *why_i, const char *why_j)
+{
+    const struct labels *n = &hba->labels;
+    int host_i = hba->at[i], host_j = hba->at[j];
+    size_t size = n->instances[i + 1] - n->instances[i] + n->instances[j + 1] - n->instances[j] +
+                  n->hosts[host_i + 1] - n->hosts[host_i] + n->hosts[host_j + 1] -
+                  n->hosts[host_j] + strlen(why_i) + strlen(why_j) + 14;
+    char *text = mem_resize(NULL, size + 1, 1);
+    size_t at = put_refusal(n, text, j, host_i, why_j);
+    memcpy(text + at, "; ", 2);
+    at += 2;
+    at += put_refusal(n, text + at, i, host_j, why_i);
+    text[at] = '\0';
+    return text;
 }
 
 static void hba_move(struct hba *hba, int instance, int target)
@@ -73,9 +137,7 @@ static bool hba_pair(struct hba *hba, int i, int j, char **why)
         const char *why_i = why_j ? refusal(hba, i, hba->at[j]) : NULL;
         if (why_i) {
             if (why)
-                *why = mem_printf("%s to %s: %s; %s to %s: %s", name_of(hba, j),
-                                  hba->model->hosts[hba->at[i]].name, why_j, name_of(hba, i),
-                                  hba->model->hosts[hba->at[j]].name, why_i);
+                *why = reasons(hba, i, j, why_i, why_j);
             return false;
         }
         if (!why_j)
@@ -169,6 +231,7 @@ static int hba_plan(const struct model *model, const struct analysis *analysis,
         hba.offer[h] = host_offer(&model->hosts[h]);
     hba.settled = mem_array(model->n_instances, sizeof *hba.settled);
     hba.rules = rules_new(model, hba.at);
+    labels_init(&hba.labels, model);
     hba_group(&hba, analysis->rows, analysis->n_rows);
 
     hba_rows(&hba, analysis->rows, analysis->n_rows);
@@ -185,6 +248,7 @@ static int hba_plan(const struct model *model, const struct analysis *analysis,
     rules_free(hba.rules);
     free(hba.by_service);
     free(hba.first);
+    labels_wipe(&hba.labels);
     return 0;
 }
 
