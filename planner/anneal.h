@@ -36,6 +36,7 @@ struct value {
     double score;
     int hosts, moves;
     bool valid;
+    bool none; /* proven: no placement is valid */
 };
 struct value value_of(const struct place *place, const struct plan_options *options);
 bool value_better(const struct value *a, const struct value *b);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/base/clock.h"
+#include "planner/exhaust.h"
 #include "planner/explain.h"
 #include "planner/hba.h"
 #include "planner/pack.h"
@@ -81,6 +82,23 @@ static void rounds(struct place *place, const struct plan_options *options,
     }
 }
 
+/* Nothing was found: all placements are tried where they are few; one that holds is polished. */
+static void last_resort(struct place *place, const struct plan_options *options,
+                        struct effort *effort, int *best_at, struct value *best)
+{
+    switch (exhaust(place, options, effort)) {
+    case EXHAUST_FOUND:
+        hubs_candidate(place, options, effort, best_at, best);
+        rounds(place, options, effort, best_at, best);
+        break;
+    case EXHAUST_NONE:
+        best->none = true;
+        break;
+    case EXHAUST_OPEN:
+        break;
+    }
+}
+
 void hubs_search(struct space *space, const struct plan_options *options, struct effort *effort,
                  int *best_at, struct value *best)
 {
@@ -106,6 +124,8 @@ void hubs_search(struct space *space, const struct plan_options *options, struct
     }
     if (space->n_movable > 0 && place->n_unplaced == 0)
         rounds(place, options, effort, best_at, best);
+    if (!best->valid)
+        last_resort(place, options, effort, best_at, best);
 }
 
 /* What keeps an instance off a host that holds only what cannot leave; NULL: nothing. */
@@ -167,11 +187,28 @@ static char *overfull(const struct space *space)
     return NULL;
 }
 
-static int finish_without(struct space *space, const struct effort *effort, struct plan *out)
+/* Every placement was tried: says so, and names a host that is over now and one instance on it. */
+static char *tried_all(const struct space *space)
+{
+    static const char text[] = "no placement keeps all capacities and rules (every one was tried)";
+    AUTO(place) struct place *place = place_new(space, space->start);
+    for (int h = 0; h < space->n_hosts; h++)
+        for (int d = 0; d < space->dims && place->n_residents[h] > 0; d++)
+            if (place->used[h * space->dims + d] > space->cap[h * space->dims + d])
+                return mem_printf("%s; host %s is over its %s now, with %s on it", text,
+                                  space->model->hosts[h].name, load_dim_names[space->dim[d]],
+                                  space->model->instances[place->residents[h][0]].name);
+    return mem_strdup(text);
+}
+
+static int finish_without(struct space *space, const struct effort *effort, bool none,
+                          struct plan *out)
 {
     const char *why = NULL;
     int who = hopeless(space, &why);
     char *all = who < 0 ? overfull(space) : NULL;
+    if (!all && who < 0 && none)
+        all = tried_all(space);
     if (all) {
         out->status = PLAN_INFEASIBLE;
         out->why = all;
@@ -197,7 +234,7 @@ int hubs_finish(struct space *space, const struct plan_options *options,
     if (plan_fill(out, model, space->rows, space->n_rows, at, err) < 0)
         return -1;
     if (!best->valid)
-        return finish_without(space, effort, out);
+        return finish_without(space, effort, best->none, out);
     /* At service granularity plan_fill decides which replica goes where and asks for room for one
      * more while a service moves: what does not hold then is not offered. */
     struct err broken = ERR_INIT;

@@ -8,6 +8,7 @@
 #include "model/base/clock.h"
 #include "planner/bound.h"
 #include "planner/contain.h"
+#include "planner/exhaust.h"
 #include "planner/hubs.h"
 #include "planner/pack.h"
 #include "planner/pricing.h"
@@ -225,6 +226,25 @@ static int oa_without(struct space *space, const struct plan_options *options, c
     return result;
 }
 
+/* The solver proved nothing: where placements are few, all are tried. True when *best is proven to
+ * be the optimum. */
+static bool oa_last_resort(const struct space *space, const struct plan_options *options,
+                           int64_t start_ms, int *best_at, struct value *best)
+{
+    struct effort effort = {.limit = -1,
+                            .deadline_ms = start_ms + options->time_limit_ms * 98 / 100};
+    AUTO(place) struct place *place = place_new(space, space->start);
+    if (exhaust_best(place, options, &effort, best_at, best) == EXHAUST_FOUND)
+        return true;
+    if (best->valid)
+        return false;
+    enum exhaust_verdict verdict = exhaust(place, options, &effort);
+    best->none = verdict == EXHAUST_NONE;
+    if (verdict == EXHAUST_FOUND)
+        hubs_candidate(place, options, &effort, best_at, best);
+    return false;
+}
+
 static int oa_plan(const struct model *model, const struct analysis *analysis,
                    const struct plan_options *options, struct plan *out, struct err *err)
 {
@@ -254,9 +274,14 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     struct finding_end end = finding_end(finding);
     struct effort done = {.done = end.iterations, .cut = end.cut};
     finding_get(finding, best_at, &best);
+    if (!end.proven && oa_last_resort(space, options, start_ms, best_at, &best))
+        end = (struct finding_end){.iterations = end.iterations,
+                                   .proven = true,
+                                   .bound = best.score,
+                                   .why = "every placement was tried"};
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;
-    bool named = out->status == PLAN_INFEASIBLE; /* by one instance that fits nowhere */
+    bool named = out->status == PLAN_INFEASIBLE; /* hubs_finish() has said why */
     if (!best.valid && end.proven)
         out->status = PLAN_INFEASIBLE;
     if (best.valid && isfinite(end.bound)) {

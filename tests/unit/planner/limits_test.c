@@ -44,6 +44,19 @@ static void test_plan_when_instance_is_larger_than_hosts_then_infeasible(void **
     check("hba", text, PLAN_OPTIMAL, "HBA");
 }
 
+/* Each fits somewhere and all need no more than there is (180 of 200), but no two of the three fit on
+ * one host: only trying all placements shows it. */
+static void test_plan_when_only_trying_all_shows_it_then_infeasible(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a1", "A", "null", 60) "," ONE("a2", "A", "null", 60)
+        "," ONE("a3", "A", "null", 60) "]}";
+    static const char *const names[] = {"hubs", "oa", "oa-modified", "auto"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check(names[i], text, PLAN_INFEASIBLE, "every one was tried");
+}
+
 static void test_oa_when_rules_contradict_then_infeasible(void **state)
 {
     (void)state;
@@ -90,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_when_instance_is_larger_than_hosts_then_infeasible),
+        cmocka_unit_test(test_plan_when_only_trying_all_shows_it_then_infeasible),
         cmocka_unit_test(test_oa_when_rules_contradict_then_infeasible),
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
