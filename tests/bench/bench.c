@@ -3,9 +3,11 @@
  *     remap-bench grid      the paper's grid: services 10 … 1000, messages 10^3 … 10^5
  *     remap-bench scaling   HBA up to 10^5 services and 10^6 pairs, exponent of the growth
  *     remap-bench hubs      the search beside HBA and the bounds
- *     remap-bench oa        proofs: sizes, stars, equal weights, memory-bound
+ *     remap-bench oa        proofs: sizes, stars, equal weights, memory-bound, tight
+ *     remap-bench peers     Z3, GLPK and ours on the same instances
  *     remap-bench production   a cluster of 3500 replicas: found in 1, 5, 30 s, and for few moves
  * Nothing is asserted: times are this machine's. */
+#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include "analyzer/affinity.h"
 #include "planner/planner.h"
 #include "tests/bench/instances.h"
+#include "tests/bench/peers.h"
 
 static double now_ms(void)
 {
@@ -173,6 +176,7 @@ static void oa_row(const char *what, const struct mock *mock, int64_t limit_ms)
     AUTO(model) struct model *model = mock_model(mock);
     options.planner = "oa";
     options.time_limit_ms = limit_ms;
+    options.objective = mock->tight ? OBJECTIVE_HOSTS : OBJECTIVE_AFFINITY;
     struct timing timing = run(model, &options);
     const struct plan *plan = timing.plan;
     printf("%-14s %8d %5d %9s %10.6f %10.6f %8.4f %% %4lld >= %-4lld %8.0f\n", what,
@@ -202,6 +206,8 @@ static void oa(void)
         oa_row("memory-bound", &(struct mock){.topology = TOPOLOGY_P2P, .services = 60,
                                               .messages = 10000, .mem_factor = 2.4, .seed = seed},
                60000);
+        oa_row("tight", &(struct mock){.topology = TOPOLOGY_P2P, .services = 60, .messages = 10000,
+                                       .tight = true, .seed = seed}, 60000);
     }
 }
 
@@ -236,19 +242,85 @@ static void production(void)
     }
 }
 
+struct options {
+    const char *part; /* NULL: all but peers */
+    double limit_s;
+    int seeds;
+};
+
+static void usage(FILE *to)
+{
+    fputs("Usage: remap-bench [PART] [--limit SECONDS] [--seeds N]\n\n"
+          "Prints tables; nothing is asserted, times are this machine's. Parts (default: all but peers):\n"
+          "  grid         analysis and HBA on the paper's grid: services 10 to 1000, messages 10^3 to 10^5\n"
+          "  scaling      HBA up to 10^5 services and 10^6 pairs, exponent of the growth\n"
+          "  hubs         the search beside HBA and the bounds\n"
+          "  production   550 services, 3500 replicas, 100 hosts: found in 1, 5, 30 s, and for few moves\n"
+          "  oa           proofs: sizes, stars, and the hard variants\n"
+          "  peers        the same instances by Z3 as the paper has it (Debian package python3-z3), GLPK's\n"
+          "               naive model, GLPK by representatives, and remap-planner\n\n"
+          "  --limit SECONDS  peers: for every solver and instance (20)\n"
+          "  --seeds N        peers: instances per size and topology (1)\n\n"
+          "Instances: one service per host, CPU 1-500 millicores, memory 10-500 MiB, hosts 4000 and 8192; p2p is\n"
+          "Barabasi-Albert with m = 2, star has all at service 0. Variants, each of 60 services: equal weights (all pairs\n"
+          "weigh the same), memory-bound (memory times 2.4), tight (hosts so large that the fewest leave 0.4 % of\n"
+          "their CPU; objective hosts).\n",
+          to);
+}
+
+/* 1: go on; else the exit code with its sign turned. */
+static int options_read(int argc, char **argv, struct options *out)
+{
+    static const struct option longs[] = {{"limit", required_argument, NULL, 'l'},
+                                          {"seeds", required_argument, NULL, 's'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    int c;
+    *out = (struct options){.limit_s = 20, .seeds = 1};
+    while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
+        switch (c) {
+        case 'l':
+            out->limit_s = strtod(optarg, NULL);
+            break;
+        case 's':
+            out->seeds = atoi(optarg);
+            break;
+        case 'h':
+            usage(stdout);
+            return 0;
+        default:
+            usage(stderr);
+            return -2;
+        }
+    if (!(out->limit_s >= 0.001 && out->limit_s <= 86400) || out->seeds < 1 || argc - optind > 1) {
+        usage(stderr);
+        return -2;
+    }
+    out->part = argv[optind];
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
     } parts[] = {{"grid", grid}, {"scaling", scaling}, {"hubs", hubs}, {"production", production}, {"oa", oa}};
-    bool known = argc < 2;
+    struct options options;
+    int rc = options_read(argc, argv, &options);
+    if (rc <= 0)
+        return -rc;
+    bool known = !options.part;
     for (size_t k = 0; k < ARRAY_LEN(parts); k++)
-        if (argc < 2 || strcmp(argv[1], parts[k].name) == 0) {
+        if (!options.part || strcmp(options.part, parts[k].name) == 0) {
             parts[k].run();
             known = true;
         }
+    if (options.part && strcmp(options.part, "peers") == 0) {
+        peers_print((int64_t)(options.limit_s * 1e3), options.seeds);
+        known = true;
+    }
     if (!known)
-        fprintf(stderr, "remap-bench: unknown part \"%s\" (grid, scaling, hubs, production, oa)\n", argv[1]);
+        fprintf(stderr, "remap-bench: unknown part \"%s\"; see --help\n", options.part);
     return known ? 0 : 2;
 }

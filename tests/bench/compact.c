@@ -1,5 +1,6 @@
 /* compact.c - the integer programs; the one by representatives is the usual remedy against
- * hosts that are all the same: x[i, k] says that i is on the host whose member of lowest index is k. */
+ * hosts that are all the same: x[i, k] says that i is on the host whose member of lowest index is
+ * k. */
 #include "tests/bench/compact.h"
 
 #include <assert.h>
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCALE 1e6 /* the sum of the objective's coefficients: GLPK's tolerances are for such numbers */
+#define SCALE                                                                                      \
+    1e6 /* the sum of the objective's coefficients: GLPK's tolerances are for such numbers */
 
 struct entry {
     int row, column;
@@ -323,15 +325,17 @@ static bool model_suits(const struct model *model, const struct affinity *rows, 
     for (size_t r = 0; r < n_rows; r++)
         suits = suits && rows[r].level == LEVEL_INSTANCE;
     for (size_t r = 0; r < model->n_rules; r++)
-        suits = suits && (model->rules[r].kind == RULE_APART ||
-                          model->rules[r].kind == RULE_TOGETHER);
+        suits =
+            suits && (model->rules[r].kind == RULE_APART || model->rules[r].kind == RULE_TOGETHER);
     return suits;
 }
 
 struct compact compact_solve(const struct model *model, const struct affinity *rows, size_t n_rows,
                              const struct compact_options *options)
 {
-    struct program program = {.model = model, .rows = rows, .n_rows = n_rows,
+    struct program program = {.model = model,
+                              .rows = rows,
+                              .n_rows = n_rows,
                               .naive = options->form == COMPACT_NAIVE,
                               .n = (int)model->n_instances};
     glp_iocp parameters;

@@ -1,6 +1,7 @@
-/* compact.h - Eq. 2–5 for equal hosts as one integer program on GLPK, in two forms: the naive one and
- * the one by representatives, which has no copies of a placement with its hosts renamed. Nothing is
- * shared with the planners: the oracle for what brute force cannot reach, and a peer in the bench. */
+/* compact.h - Eq. 2–5 for equal hosts as one integer program on GLPK, in two forms: the naive one
+ * and the one by representatives, which has no copies of a placement with its hosts renamed.
+ * Nothing is shared with the planners: the oracle for what brute force cannot reach, and a peer in
+ * the bench. */
 #ifndef REMAP_TESTS_COMPACT_H
 #define REMAP_TESTS_COMPACT_H
 
@@ -31,9 +32,9 @@ struct compact {
     int *placement; /* NULL where none was found; else the caller frees */
 };
 
-/* Needs a model whose hosts offer the same and are schedulable, with one instance per service and rows
- * between instances. By representatives: what is fixed stays on its host, `apart` and `together` hold,
- * other rules must not be there. COMPACT_NOTHING for other models. */
+/* Needs a model whose hosts offer the same and are schedulable, with one instance per service and
+ * rows between instances. By representatives: what is fixed stays on its host, `apart` and
+ * `together` hold, other rules must not be there. COMPACT_NOTHING for other models. */
 struct compact compact_solve(const struct model *model, const struct affinity *rows, size_t n_rows,
                              const struct compact_options *options);
 

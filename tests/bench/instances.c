@@ -62,6 +62,17 @@ static void model_hosts(struct model *model, const struct mock *mock, struct rng
     }
 }
 
+/* The fewest hosts that the sum of CPU allows get 0.4 % more than that sum. */
+static void hosts_tighten(struct model *model)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < model->n_instances; i++)
+        sum += model->instances[i].cpu_used_millis;
+    int64_t fewest = (sum + model->hosts[0].cpu_cap_millis - 1) / model->hosts[0].cpu_cap_millis;
+    for (size_t h = 0; h < model->n_hosts; h++)
+        model->hosts[h].cpu_cap_millis = (int64_t)ceil((double)sum / (0.996 * (double)fewest));
+}
+
 static void message_add(struct model *model, const int end[2], int64_t count, int64_t bytes)
 {
     struct message *m = ARRAY_PUSH(model->messages, model->n_messages);
@@ -114,6 +125,8 @@ struct model *mock_model(const struct mock *mock)
     else
         edges_p2p(&edges, mock->services, &rng);
     model_hosts(model, mock, &rng);
+    if (mock->tight)
+        hosts_tighten(model);
     model_messages(model, mock, &edges, &rng);
     model->has_messages = true;
     free(edges.ends);

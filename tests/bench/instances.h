@@ -17,6 +17,7 @@ struct mock {
     bool equal;        /* all edges weigh the same */
     double mem_factor; /* 0: 1 */
     uint64_t seed;
+    bool tight;        /* CPU of hosts such that the fewest that can do leave 0.4 % */
 };
 
 /* n services of one instance, one on each of n hosts. Caller frees. */

@@ -182,8 +182,8 @@ static void test_oa_when_fewest_hosts_then_the_oracles(void **state)
     int proven = 0, runs = 60;
     for (uint64_t seed = 0; seed < (uint64_t)runs; seed++) {
         struct err err = ERR_INIT;
-        struct compact_options options = {.form = COMPACT_REPRESENTATIVES, .goal = COMPACT_HOSTS,
-                                          .limit_ms = ORACLE_MS};
+        struct compact_options options = {
+            .form = COMPACT_REPRESENTATIVES, .goal = COMPACT_HOSTS, .limit_ms = ORACLE_MS};
         AUTO(model) struct model *model = small_model(seed, false, false);
         AUTO(analysis) struct analysis *analysis = NULL;
         if (affinity_analyzer.analyze(model, 0.5, &analysis, &err) < 0)

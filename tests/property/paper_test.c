@@ -25,7 +25,8 @@ static double saved(enum topology topology, int n, int seeds)
     double sum = 0;
     for (int seed = 1; seed <= seeds; seed++) {
         struct err err = ERR_INIT;
-        struct mock mock = {topology, n, 10000, false, false, 0, (uint64_t)seed};
+        struct mock mock = {.topology = topology, .services = n, .messages = 10000,
+                            .seed = (uint64_t)seed};
         struct plan_options options = plan_options_default;
         AUTO(model) struct model *model = mock_model(&mock);
         AUTO(analysis) struct analysis *analysis = analyze(model);
@@ -42,8 +43,10 @@ static void test_degrees_when_counts_and_bytes_then_sum_to_one(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        struct mock mock = {seed % 2 ? TOPOLOGY_STAR : TOPOLOGY_P2P, 3 + (int)seed, 5000, false,
-                            false, 0, seed};
+        struct mock mock = {.topology = seed % 2 ? TOPOLOGY_STAR : TOPOLOGY_P2P,
+                            .services = 3 + (int)seed,
+                            .messages = 5000,
+                            .seed = seed};
         AUTO(model) struct model *model = mock_model(&mock);
         AUTO(analysis) struct analysis *analysis = analyze(model);
         double sum = 0;
