@@ -1,6 +1,7 @@
 /* exhaust.c - depth-first trial of all placements (Eq. 3-5 and the rules as constraints only). */
 #include "planner/exhaust.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct trial {
     bool open; /* given up */
     int *best_at; /* the best so far, when all are wanted; else NULL */
     struct value *best;
+    double top; /* highest score seen; *best may be 1e-9 below, with fewer hosts */
 };
 
 /* Shares of a mean host that an instance takes, in its largest dimension. */
@@ -59,6 +61,7 @@ static bool leaf(struct trial *t)
     if (!t->best || !value.valid)
         return value.valid;
     value.score = place_score_exact(t->place); /* no drift over a million moves */
+    t->top = value.score > t->top ? value.score : t->top;
     if (!t->best->valid || value_better(&value, t->best)) {
         *t->best = value;
         memcpy(t->best_at, t->place->at, sizeof *t->best_at * (size_t)t->place->space->n);
@@ -116,11 +119,12 @@ enum exhaust_verdict exhaust(struct place *place, const struct plan_options *opt
 }
 
 enum exhaust_verdict exhaust_best(struct place *place, const struct plan_options *options,
-                                  struct effort *effort, int *best_at, struct value *best)
+                                  struct effort *effort, int *best_at, struct value *best,
+                                  double *top)
 {
     const struct space *space = place->space;
     struct trial t = {.place = place, .options = options, .effort = effort,
-                      .best_at = best_at, .best = best};
+                      .best_at = best_at, .best = best, .top = -INFINITY};
     double all = 1;
     for (int k = 0; k < space->n_movable && all <= MAX_NODES; k++)
         all *= space->n_hosts;
@@ -133,5 +137,6 @@ enum exhaust_verdict exhaust_best(struct place *place, const struct plan_options
     place_set(place, before);
     if (t.open)
         return EXHAUST_OPEN;
+    *top = t.top;
     return best->valid ? EXHAUST_FOUND : EXHAUST_NONE;
 }

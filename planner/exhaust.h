@@ -17,9 +17,11 @@ enum exhaust_verdict exhaust(struct place *place, const struct plan_options *opt
                              struct effort *effort);
 
 /* The best of all placements by value_better(), for objectives that no faster search proves. Starts
- * from *best (valid or not) and keeps what is better there. EXHAUST_FOUND: *best is the optimum;
+ * from *best (valid or not) and keeps what is better there. EXHAUST_FOUND: *best is the optimum and *top
+ * the highest score of all (ties within 1e-9 go to fewer hosts);
  * EXHAUST_OPEN: too many to try (decided beforehand, at no cost), or the time was over. */
 enum exhaust_verdict exhaust_best(struct place *place, const struct plan_options *options,
-                                  struct effort *effort, int *best_at, struct value *best);
+                                  struct effort *effort, int *best_at, struct value *best,
+                                  double *top);
 
 #endif

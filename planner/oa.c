@@ -229,12 +229,12 @@ static int oa_without(struct space *space, const struct plan_options *options, c
 /* The solver proved nothing: where placements are few, all are tried. True when *best is proven to
  * be the optimum. */
 static bool oa_last_resort(const struct space *space, const struct plan_options *options,
-                           int64_t start_ms, int *best_at, struct value *best)
+                           int64_t start_ms, int *best_at, struct value *best, double *top)
 {
     struct effort effort = {.limit = -1,
                             .deadline_ms = start_ms + options->time_limit_ms * 98 / 100};
     AUTO(place) struct place *place = place_new(space, space->start);
-    if (exhaust_best(place, options, &effort, best_at, best) == EXHAUST_FOUND)
+    if (exhaust_best(place, options, &effort, best_at, best, top) == EXHAUST_FOUND)
         return true;
     if (best->valid)
         return false;
@@ -274,10 +274,10 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     struct finding_end end = finding_end(finding);
     struct effort done = {.done = end.iterations, .cut = end.cut};
     finding_get(finding, best_at, &best);
-    if (!end.proven && oa_last_resort(space, options, start_ms, best_at, &best))
+    if (!end.proven && oa_last_resort(space, options, start_ms, best_at, &best, &end.bound))
         end = (struct finding_end){.iterations = end.iterations,
                                    .proven = true,
-                                   .bound = best.score,
+                                   .bound = end.bound,
                                    .why = "every placement was tried"};
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;
