@@ -1,4 +1,5 @@
-/* hba.c - HBA (paper §5.5.1 Algorithm 1, §6.3.1): one pass over the pairs in descending affinity. */
+/* hba.c - HBA (paper §5.5.1 Algorithm 1, §6.3.1): one pass over the pairs in descending affinity.
+ */
 #include "planner/hba.h"
 
 #include <stdlib.h>
@@ -155,8 +156,9 @@ static void hba_discard(struct hba *hba, const struct affinity *row, char *why)
     *d = (struct discarded){row->level, row->a, row->b, row->degree, why};
 }
 
-/* A service row stands for the pairs of its instances, all of its degree, by smaller and then larger
- * name: a walk over both name-ordered lists, each name with all later ones of the other side. */
+/* A service row stands for the pairs of its instances, all of its degree, by smaller and then
+ * larger name: a walk over both name-ordered lists, each name with all later ones of the other
+ * side. */
 static void hba_services(struct hba *hba, const struct affinity *row)
 {
     const int *of[2] = {&hba->by_service[hba->first[row->a]], &hba->by_service[hba->first[row->b]]};
