@@ -7,6 +7,7 @@
 #include "planner/exhaust.h"
 #include "planner/explain.h"
 #include "planner/hba.h"
+#include "planner/nearest.h"
 #include "planner/pack.h"
 #include "planner/service.h"
 
@@ -187,8 +188,9 @@ static char *overfull(const struct space *space)
     return NULL;
 }
 
-/* Every placement was tried: says so, and names a host that is over now and one instance on it. */
-static char *tried_all(const struct space *space)
+/* Every placement was tried: names a host that is over now and one instance on
+ * it, or what stands in the way. */
+static char *tried_all(const struct space *space, const struct plan_options *options)
 {
     static const char text[] = "no placement keeps all capacities and rules (every one was tried)";
     AUTO(place) struct place *place = place_new(space, space->start);
@@ -198,17 +200,18 @@ static char *tried_all(const struct space *space)
                 return mem_printf("%s; host %s is over its %s now, with %s on it", text,
                                   space->model->hosts[h].name, load_dim_names[space->dim[d]],
                                   space->model->instances[place->residents[h][0]].name);
-    return mem_strdup(text);
+    char *nearest = nearest_why(space, options);
+    return nearest ? nearest : mem_strdup(text);
 }
 
-static int finish_without(struct space *space, const struct effort *effort, bool none,
-                          struct plan *out)
+static int finish_without(struct space *space, const struct plan_options *options,
+                          const struct effort *effort, bool none, struct plan *out)
 {
     const char *why = NULL;
     int who = hopeless(space, &why);
     char *all = who < 0 ? overfull(space) : NULL;
     if (!all && who < 0 && none)
-        all = tried_all(space);
+        all = tried_all(space, options);
     if (all) {
         out->status = PLAN_INFEASIBLE;
         out->why = all;
@@ -234,7 +237,7 @@ int hubs_finish(struct space *space, const struct plan_options *options,
     if (plan_fill(out, model, space->rows, space->n_rows, at, err) < 0)
         return -1;
     if (!best->valid)
-        return finish_without(space, effort, best->none, out);
+        return finish_without(space, options, effort, best->none, out);
     /* At service granularity plan_fill decides which replica goes where and asks for room for one
      * more while a service moves: what does not hold then is not offered. */
     struct err broken = ERR_INIT;

@@ -10,6 +10,7 @@
 #include "planner/contain.h"
 #include "planner/exhaust.h"
 #include "planner/hubs.h"
+#include "planner/nearest.h"
 #include "planner/pack.h"
 #include "planner/pricing.h"
 #include "planner/tree.h"
@@ -292,7 +293,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
         out->status = PLAN_OPTIMAL;
     if (best.valid || (end.proven && !named)) {
         free(out->why);
-        out->why = mem_strdup(end.why);
+        char *nearest = best.valid ? NULL : nearest_why(space, options);
+        out->why = nearest ? nearest : mem_strdup(end.why);
     }
     return 0;
 }

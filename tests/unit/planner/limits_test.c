@@ -83,6 +83,23 @@ static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **st
     check("hubs", text, PLAN_OPTIMAL, "packed");
 }
 
+static void test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named(void **state)
+{
+    static const char no_room[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 60) ","
+        ONE("b", "B", "\"h2\"", 60) "],\"rules\":["
+        "{\"kind\":\"together\",\"services\":[\"A\",\"B\"]}]}";
+    static const char nowhere[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) "],\"rules\":["
+        "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[\"h1\"]},"
+        "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[\"h2\"]}]}";
+    (void)state;
+    check("oa", no_room, PLAN_INFEASIBLE, "rules[0]");
+    check("oa-modified", no_room, PLAN_INFEASIBLE, "rules[0]");
+    check("oa", nowhere, PLAN_INFEASIBLE, "rules[");
+    check("oa-modified", nowhere, PLAN_INFEASIBLE, "rules[");
+}
+
 static void test_auto_when_a_host_is_overfull_then_no_error(void **state)
 {
     static const char text[] =
@@ -106,6 +123,7 @@ int main(void)
         cmocka_unit_test(test_plan_when_only_trying_all_shows_it_then_infeasible),
         cmocka_unit_test(test_oa_when_rules_contradict_then_infeasible),
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
+        cmocka_unit_test(test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
         cmocka_unit_test(test_plan_when_there_is_no_host_then_infeasible),
     };
