@@ -2,11 +2,23 @@
 #include "planner/bound.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const load_dim_names[LOAD_DIMS] = {"cpu", "memory", "cpu requests",
                                                "memory requests", "pod slots"};
+
+const char *load_text(int dim, double amount, char out[LOAD_TEXT_SIZE])
+{
+    const double mib = 1024 * 1024;
+    bool memory = dim == 1 || dim == 3;
+    if (memory && amount >= mib)
+        snprintf(out, LOAD_TEXT_SIZE, "%.*f MiB", amount < 100 * mib ? 1 : 0, amount / mib);
+    else
+        snprintf(out, LOAD_TEXT_SIZE, "%.0f%s", amount, memory ? " bytes" : dim == 4 ? "" : "m");
+    return out;
+}
 
 void load_dims(const struct load *load, int64_t out[LOAD_DIMS])
 {

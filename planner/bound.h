@@ -22,4 +22,8 @@ int64_t bound_hosts(const struct model *model, bool move_stateful, bool place_al
 extern const char *const load_dim_names[LOAD_DIMS];
 void load_dims(const struct load *load, int64_t out[LOAD_DIMS]);
 
+#define LOAD_TEXT_SIZE 32
+/* An amount with its unit, for reasons: "250m", "128 MiB", "600 bytes", "3". Returns `out`. */
+const char *load_text(int dim, double amount, char out[LOAD_TEXT_SIZE]);
+
 #endif

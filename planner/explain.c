@@ -15,6 +15,7 @@ static void explain_one(const struct place *place, const struct plan_options *op
 {
     const struct space *space = place->space;
     const struct host *target = &space->model->hosts[host];
+    char needs[LOAD_TEXT_SIZE], has[LOAD_TEXT_SIZE];
     buf_printf(out, "%s to %s: ", instance_name(place, i), target->name);
     if (space->fixed[i]) {
         buf_puts(out, space->fixed_why[i]);
@@ -28,8 +29,9 @@ static void explain_one(const struct place *place, const struct plan_options *op
         int at = host * space->dims + d;
         int64_t room = space->cap[at] - place->used[at], need = space->need[i * space->dims + d];
         if (need > room) {
-            buf_printf(out, "%s (needs %lld, %lld free)", load_dim_names[space->dim[d]],
-                       (long long)need, (long long)(room > 0 ? room : 0));
+            buf_printf(out, "%s (needs %s, %s free)", load_dim_names[space->dim[d]],
+                       load_text(space->dim[d], (double)need, needs),
+                       load_text(space->dim[d], room > 0 ? (double)room : 0, has));
             return;
         }
     }

@@ -171,6 +171,7 @@ static int hopeless(const struct space *space, const char **why)
  * where they have enough. */
 static char *overfull(const struct space *space)
 {
+    char needed[LOAD_TEXT_SIZE], had[LOAD_TEXT_SIZE];
     for (int d = 0; d < space->dims; d++) {
         double need = 0, room = 0;
         for (int i = 0; i < space->n; i++)
@@ -182,8 +183,9 @@ static char *overfull(const struct space *space)
             room += cap > used ? (cap > 0 ? cap : 0) : used;
         }
         if (need > room * (1 + 1e-12))
-            return mem_printf("all instances need %.0f of %s, all hosts have %.0f", need,
-                              load_dim_names[space->dim[d]], room);
+            return mem_printf("all instances need %s of %s, all hosts have %s",
+                              load_text(space->dim[d], need, needed),
+                              load_dim_names[space->dim[d]], load_text(space->dim[d], room, had));
     }
     return NULL;
 }
