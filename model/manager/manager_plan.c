@@ -168,24 +168,31 @@ static int later(struct manager *m, const char *app, const struct model *model,
     return 0;
 }
 
+/* The latest of all hosts that a move touches; -1: never. */
+static int last_move(struct manager *m, const char *app, const struct model *model,
+                     const struct move *move, int64_t *last, struct err *err)
+{
+    *last = -1;
+    int rc = later(m, app, model, move, move->source, last, err);
+    if (rc == 0)
+        rc = later(m, app, model, move, move->target, last, err);
+    for (size_t k = 0; rc == 0 && k < move->n_sources; k++)
+        rc = later(m, app, model, move, move->sources[k].host, last, err);
+    for (size_t k = 0; rc == 0 && k < move->n_targets; k++)
+        rc = later(m, app, model, move, move->targets[k].host, last, err);
+    return rc;
+}
+
 int64_t *plan_last_moves(struct manager *m, const char *app, const struct model *model,
                          const struct plan *plan, struct err *err)
 {
     int64_t *last = mem_array(plan->n_moves + 1, sizeof *last);
-    for (size_t i = 0; i < plan->n_moves; i++) {
-        const struct move *move = &plan->moves[i];
-        last[i] = -1;
-        int rc = later(m, app, model, move, move->source, &last[i], err);
-        if (rc == 0)
-            rc = later(m, app, model, move, move->target, &last[i], err);
-        for (size_t k = 0; rc == 0 && k < move->n_sources; k++)
-            rc = later(m, app, model, move, move->sources[k].host, &last[i], err);
-        for (size_t k = 0; rc == 0 && k < move->n_targets; k++)
-            rc = later(m, app, model, move, move->targets[k].host, &last[i], err);
-        if (rc < 0) {
-            free(last);
-            return NULL;
-        }
-    }
-    return last;
+    int rc = store_read_begin(m->store, err);
+    for (size_t i = 0; rc == 0 && i < plan->n_moves; i++)
+        rc = last_move(m, app, model, &plan->moves[i], &last[i], err);
+    store_read_end(m->store);
+    if (rc == 0)
+        return last;
+    free(last);
+    return NULL;
 }

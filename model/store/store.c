@@ -337,6 +337,17 @@ int store_begin(struct store *store, struct err *err)
     return 0;
 }
 
+int store_read_begin(struct store *store, struct err *err)
+{
+    assert(!store->in_begin);
+    return simple(store, ST_BEGIN_READ, "BEGIN", err);
+}
+
+void store_read_end(struct store *store)
+{
+    rollback(store);
+}
+
 int store_commit(struct store *store, struct err *err)
 {
     assert(store->in_begin);

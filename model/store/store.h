@@ -36,6 +36,10 @@ int store_writable(struct store *store, struct err *err);
 int store_begin(struct store *store, struct err *err);
 int store_commit(struct store *store, struct err *err);
 void store_rollback(struct store *store);
+/* Many reads of one state of the file, which is locked once instead of for each of them. No write and
+ * no store_begin() in between. */
+int store_read_begin(struct store *store, struct err *err);
+void store_read_end(struct store *store);
 
 /* --- cycles: the engine's state, one row each; ids never repeat (AUTOINCREMENT) --- */
 struct cycle_row {

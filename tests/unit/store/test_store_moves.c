@@ -231,6 +231,22 @@ static void test_last_move_when_source_or_target_then_its_time(void **state)
 }
 
 /* At service granularity only hosts whose count of replicas changes were moved to or from. */
+static void test_read_when_begun_then_one_state_and_writes_after_it(void **state)
+{
+    struct store *store = ((struct store_fixture *)*state)->store;
+    struct err err = ERR_INIT;
+    int64_t id = planned_cycle(store);
+    AUTO(store) struct store *other = NULL;
+    assert_int_equal(store_open(store_path(store), &other, &err), 0);
+    assert_int_equal(store_read_begin(store, &err), 0);
+    assert_int_equal(last_move(store, "shop", "cart", "n1"), -1);
+    assert_int_equal(intent(other, id, 1, INTENT_1, 55, &err), 0); /* a reader is no obstacle */
+    assert_int_equal(last_move(store, "shop", "cart", "n1"), -1);
+    store_read_end(store);
+    assert_int_equal(last_move(store, "shop", "cart", "n1"), 55);
+    assert_int_equal(outcome(store, id, OUTCOME_1, &err), 0);
+}
+
 static void test_last_move_when_whole_service_then_hosts_that_change(void **state)
 {
     struct store *store = ((struct store_fixture *)*state)->store;
@@ -276,6 +292,7 @@ int main(void)
         STORE_TEST(test_documents_when_malformed_then_input_error_and_nothing_written),
         STORE_TEST(test_discard_when_planned_then_reason_else_not_found),
         STORE_TEST(test_last_move_when_source_or_target_then_its_time),
+        STORE_TEST(test_read_when_begun_then_one_state_and_writes_after_it),
         STORE_TEST(test_last_move_when_whole_service_then_hosts_that_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
