@@ -122,6 +122,8 @@ int plan_fill(struct plan *plan, const struct model *model, const struct affinit
         plan_drop_moves(plan);
         return -1;
     }
+    if (plan->granularity == PER_INSTANCE)
+        plan_order_search(plan, model);
     plan_measure(plan, model, rows, n);
     return 0;
 }

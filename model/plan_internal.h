@@ -27,6 +27,9 @@ int plan_order_instances(struct plan *plan, const struct model *model, const int
 int plan_order_services(struct plan *plan, const struct model *model, const int *placement,
                         struct err *err);
 
+/* Where plan_order_instances() ended unordered with few moves, looks for an order in all ways. */
+void plan_order_search(struct plan *plan, const struct model *model);
+
 /* Appends a zero-terminated list of seqs to plan->cycles. */
 void plan_add_cycle(struct plan *plan, const int *seqs, size_t n);
 

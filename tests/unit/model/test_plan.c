@@ -67,6 +67,30 @@ static void test_plan_fill_when_golden_measures_it(void **state)
     assert_near(plan_gap(plan), 0.2);
 }
 
+/* "a" fits at once, but then "c" has no room beside "b", nor "b" beside "c". */
+static void test_plan_fill_when_first_possible_move_blocks_then_other_order(void **state)
+{
+    AUTO(model) struct model *model = model_new();
+    static const int placement[] = {0, 1, 0, 1};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    small_host(model, "H1", 11);
+    small_host(model, "H2", 10);
+    small_host(model, "H3", 10);
+    small_instance(model, "a", "A", "H3", 4, 0);
+    small_instance(model, "b", "B", "H1", 5, 0);
+    small_instance(model, "c", "C", "H2", 6, 0);
+    small_instance(model, "d", "D", "H2", 3, 0);
+    AUTO(plan) struct plan *plan = fill(model, PER_INSTANCE, placement);
+    assert_false(plan->unordered);
+    assert_int_equal(plan->n_cycles, 0);
+    assert_int_equal(plan->n_moves, 3);
+    assert_int_equal(plan->moves[0].instance, 2);
+    assert_int_equal(plan->moves[0].seq, 1);
+    assert_int_equal(plan_check(plan, model, false, &err), 0);
+}
+
 static void test_plan_fill_when_one_must_leave_first_orders_so(void **state)
 {
     AUTO(model) struct model *model = model_new();
@@ -386,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_fill_when_golden_measures_it),
+        cmocka_unit_test(test_plan_fill_when_first_possible_move_blocks_then_other_order),
         cmocka_unit_test(test_plan_fill_when_one_must_leave_first_orders_so),
         cmocka_unit_test(test_plan_fill_when_hosts_are_full_names_the_ring),
         cmocka_unit_test(test_plan_fill_when_target_is_impossible_is_infeasible),
