@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/base/json_read.h"
 #include "model/base/mem.h"
 #include "model/base/utf8.h"
 
@@ -113,9 +112,7 @@ json_t *json_parse(const char *text, size_t size, const struct json_limits *limi
     }
     if (shape_check(text, size, limits, err) < 0)
         return NULL;
-    json_t *tree = json_read(text, size);
-    if (!tree)
-        tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    json_t *tree = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (tree)
         return tree;
     switch (json_error_code(&problem)) {
