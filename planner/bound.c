@@ -55,6 +55,7 @@ struct vertex {
     double need[LOAD_DIMS];
     double room[LOAD_DIMS]; /* for partners, beside one copy each on `count` hosts */
     int count, host;
+    int taking; /* copies that take room: those that are placed, or will be */
     bool fixed; /* all copies, wherever */
 };
 
@@ -79,7 +80,8 @@ struct star {
     double constant; /* edges that are decided */
 };
 
-static void vertices_init(struct star *star, const struct model *model, bool move_stateful)
+static void vertices_init(struct star *star, const struct model *model, bool move_stateful,
+                          bool place_all)
 {
     size_t n = model->n_instances, base = n;
     star->n_vertices = n + model->n_services;
@@ -93,6 +95,8 @@ static void vertices_init(struct star *star, const struct model *model, bool mov
         int64_t need[LOAD_DIMS];
         load_dims(&load, need);
         v->count = 1;
+        v->taking = place_all || who->host >= 0;
+        s->taking += v->taking;
         v->fixed = who->host >= 0 && instance_fixed_why(model, (int)i, move_stateful);
         v->host = v->fixed ? who->host : -1;
         for (int d = 0; d < LOAD_DIMS; d++) {
@@ -128,7 +132,7 @@ static void vertices_room(struct star *star, const struct model *model,
             struct vertex *v = &star->vertices[k];
             size_t hosts = (size_t)v->count < model->n_hosts ? (size_t)v->count : model->n_hosts;
             double all = v->fixed && v->host >= 0 ? (double)room[v->host][d] : top[hosts];
-            v->room[d] = all - v->need[d] * v->count;
+            v->room[d] = all - v->need[d] * v->taking;
         }
     }
 }
@@ -221,7 +225,7 @@ static double knapsack(struct star *star, int vertex, int dim, struct item *item
         /* A partner fixed on the same host is in the room already taken or not: count no size. */
         bool here = home >= 0 && other->fixed && other->host == home;
         items[k].value = weight_of(star, vertex, half->edge);
-        items[k].size = here ? 0 : other->need[dim] * other->count;
+        items[k].size = here ? 0 : other->need[dim] * other->taking;
         items[k].ratio = items[k].size > 0 ? items[k].value / items[k].size : INFINITY;
         items[k].half = (int)k;
     }
@@ -252,7 +256,7 @@ static double vertex_bound(struct star *star, int vertex, struct item *items, do
         double size = 0;
         for (size_t k = 0; k < n; k++) {
             const struct vertex *other = &star->vertices[star->halves[from + k].other];
-            size += other->need[d] * other->count;
+            size += other->need[d] * other->taking;
         }
         if (size <= star->vertices[vertex].room[d])
             continue;
@@ -275,7 +279,7 @@ static bool vertex_crowded(const struct star *star, size_t vertex)
         double size = 0;
         for (size_t k = star->first[vertex]; k < star->first[vertex + 1]; k++) {
             const struct vertex *other = &star->vertices[star->halves[k].other];
-            size += other->need[d] * other->count;
+            size += other->need[d] * other->taking;
         }
         if (size > v->room[d])
             return true;
@@ -334,13 +338,13 @@ static double star_bound(struct star *star)
 }
 
 double bound_affinity(const struct model *model, const struct affinity *rows, size_t n,
-                      bool move_stateful)
+                      bool move_stateful, bool place_all)
 {
     double total = 0, live = 0;
     struct star star = {0};
     int64_t(*room)[LOAD_DIMS] = mem_array(model->n_hosts, sizeof *room);
     host_rooms(model, room);
-    vertices_init(&star, model, move_stateful);
+    vertices_init(&star, model, move_stateful, place_all);
     vertices_room(&star, model, room);
     edges_init(&star, model, rows, n);
     for (size_t r = 0; r < n; r++)

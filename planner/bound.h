@@ -10,9 +10,10 @@
 
 #include "model/affinity.h"
 
-/* No placement reachable from the model scores more. Rows as in placement_score(). */
+/* No placement reachable from the model scores more. Rows as in placement_score(). `place_all`:
+ * unplaced instances must be placed as well; else they may stay away and take no room. */
 double bound_affinity(const struct model *model, const struct affinity *rows, size_t n,
-                      bool move_stateful);
+                      bool move_stateful, bool place_all);
 
 /* No placement uses fewer hosts. `place_all`: unplaced instances must be placed as well. */
 int64_t bound_hosts(const struct model *model, bool move_stateful, bool place_all);

@@ -170,7 +170,7 @@ static void oa_work(void *ctx)
     bool limited = oa->options->max_moves >= 0;
     bool affinity = oa->options->objective == OBJECTIVE_AFFINITY;
     oa_keep_bound(oa, bound_affinity(oa->model, oa->analysis->rows, oa->analysis->n_rows,
-                                     oa->options->move_stateful));
+                                     oa->options->move_stateful, true));
     oa->parts = parts_new(oa->space, &err);
     oa->place = place_new(oa->space, oa->space->start);
     if (oa->parts && oa->parts->n > 0 && !limited && affinity)

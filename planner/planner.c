@@ -1,6 +1,8 @@
 /* planner.c - the table of planners, and what all plans share: option checks, names, bounds, time. */
 #include "planner/planner.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "model/base/clock.h"
@@ -162,15 +164,24 @@ static void plan_bound(struct plan *plan, const struct model *model,
     if (!plan->has_bound) {
         plan->has_bound = true;
         plan->affinity_bound = bound_affinity(model, analysis->rows, analysis->n_rows,
-                                              options->move_stateful);
+                                              options->move_stateful, place_all);
     }
-    if (plan->affinity_bound < plan->affinity_after)
+    /* Below the plan by more than rounding would be a fault of ours: no bound is told then, and no
+     * proof, rather than a false one. */
+    double rounding = 1e-9 * fmax(1, fabs(plan->affinity_after));
+    assert(plan->affinity_bound >= plan->affinity_after - rounding);
+    if (plan->affinity_bound < plan->affinity_after - rounding) {
+        plan->has_bound = false;
+        if (options->objective == OBJECTIVE_AFFINITY && plan->status == PLAN_OPTIMAL)
+            plan->status = PLAN_FEASIBLE;
+    } else if (plan->affinity_bound < plan->affinity_after) {
         plan->affinity_bound = plan->affinity_after;
+    }
     int64_t hosts = bound_hosts(model, options->move_stateful, place_all);
     if (plan->hosts_bound < hosts)
         plan->hosts_bound = hosts;
     bool proven = options->objective == OBJECTIVE_AFFINITY
-                      ? plan->affinity_bound - plan->affinity_after <= 1e-9
+                      ? plan->has_bound && plan->affinity_bound - plan->affinity_after <= 1e-9
                       : plan->hosts_after == plan->hosts_bound;
     if (plan->status == PLAN_FEASIBLE && proven)
         plan->status = PLAN_OPTIMAL;
