@@ -218,8 +218,7 @@ static enum hook_verdict call_judge(const struct call *call, struct hook_event *
 /* The body is complete. */
 static enum MHD_Result call_end(struct call *call)
 {
-    struct hook_event *event = mem_alloc(sizeof *event); /* some 7 KB */
-    AUTO_FREE void *owned = event;
+    AUTO_FREE struct hook_event *event = mem_alloc(sizeof *event); /* some 7 KB */
     const char *name = call->provider->provider->name;
     char quoted[LOG_QUOTE_SIZE];
     enum hook_verdict verdict = call_judge(call, event);
