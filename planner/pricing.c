@@ -434,13 +434,19 @@ static void search(struct pricer *p, int steps);
 
 static void search_below(struct pricer *p, double last)
 {
+    int before = p->n_trail;
     keep_rounded(p);
     if (!fix_items(p, last))
         return;
     keep_current(p);
     int item = branch_item(p), mark = p->n_trail;
-    if (item < 0)
-        return; /* no free item adds anything to what is in */
+    if (item < 0) {
+        /* What was fixed took the room of all that the knapsack kept: what it did not keep may still
+         * fit. Without anything fixed no free item adds to what is in. */
+        if (mark > before)
+            search(p, STEPS_BELOW);
+        return;
+    }
     item_in(p, item);
     search(p, STEPS_BELOW);
     undo_to(p, mark);
