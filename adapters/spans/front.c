@@ -11,11 +11,12 @@
 /* Processes of one trace; each takes about 150 bytes with its key. A trace has rarely 100. */
 #define MAX_PROCESSES 100000
 
-struct span_front *span_front_new(struct span_table *table, struct joiner *joiner)
+struct span_front *span_front_new(struct span_table *table, span_sink_f *sink, void *ctx)
 {
     struct span_front *front = mem_alloc(sizeof *front);
     front->table = table;
-    front->joiner = joiner;
+    front->sink = sink;
+    front->sink_ctx = ctx;
     front->process = -1;
     front->into = &front->tags;
     return front;
@@ -47,6 +48,16 @@ void span_begin(struct span_front *front)
     span_tags_reset(&front->tags);
 }
 
+/* True when the span is one. */
+static bool has_ids(struct span_front *front)
+{
+    if (front->rejected && (!front->has_trace || !front->has_id)) {
+        ++*front->rejected;
+        return false;
+    }
+    return true;
+}
+
 static int check(struct span_front *front, struct err *err)
 {
     struct span *span = &front->span;
@@ -64,7 +75,9 @@ static int check(struct span_front *front, struct err *err)
 
 int span_end(struct span_front *front, struct err *err)
 {
-    return check(front, err) ? -1 : joiner_add(front->joiner, &front->span, err);
+    if (!has_ids(front))
+        return 0;
+    return check(front, err) ? -1 : front->sink(front->sink_ctx, &front->span, err);
 }
 
 static int hex_digit(char c)
@@ -133,8 +146,12 @@ static int micros(const struct walk_value *value, const char *what, int64_t *out
 static int take_trace(struct span_front *front, const struct walk_value *value, struct err *err)
 {
     struct span *span = &front->span;
+    if (front->rejected && value->type == WALK_TEXT && value->size != 32)
+        return 0;
     if (span_hex(value, "the trace id", 32, &span->trace_hi, &span->trace_lo, err))
         return -1;
+    if (!span->trace_hi && !span->trace_lo && front->rejected)
+        return 0;
     if (!span->trace_hi && !span->trace_lo)
         return err_set(err, ERR_INPUT, "the trace id must not be zero");
     front->has_trace = true;
@@ -144,8 +161,12 @@ static int take_trace(struct span_front *front, const struct walk_value *value, 
 static int take_id(struct span_front *front, const struct walk_value *value, struct err *err)
 {
     uint64_t hi;
+    if (front->rejected && value->type == WALK_TEXT && value->size != 16)
+        return 0;
     if (span_hex(value, "the span id", 16, &hi, &front->span.id, err))
         return -1;
+    if (!front->span.id && front->rejected)
+        return 0;
     if (!front->span.id)
         return err_set(err, ERR_INPUT, "the span id must not be zero");
     front->has_id = true;
@@ -226,6 +247,8 @@ void span_processes_reset(struct span_front *front)
 
 int span_wait(struct span_front *front, struct err *err)
 {
+    if (!has_ids(front))
+        return 0;
     if (check(front, err))
         return -1;
     if (front->n_pending >= JOINER_WINDOW) { /* as many as may be open at all */
@@ -246,7 +269,7 @@ int span_flush(struct span_front *front, struct err *err)
         struct pending *pending = &front->pending[i];
         if (pending->process >= 0)
             pending->span.node = front->processes[pending->process].node;
-        if (joiner_add(front->joiner, &pending->span, err))
+        if (front->sink(front->sink_ctx, &pending->span, err))
             return -1;
     }
     front->n_pending = 0;

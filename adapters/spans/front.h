@@ -74,6 +74,8 @@ enum span_field {
     F_TAG_VALUE
 };
 
+typedef int span_sink_f(void *ctx, const struct span *span, struct err *err);
+
 struct process { /* who reports spans in Jaeger */
     char *key; /* "p1" */
     int32_t node; /* -1 until it is described */
@@ -86,7 +88,9 @@ struct pending { /* a span whose process is described later in the document */
 
 struct span_front {
     struct span_table *table;
-    struct joiner *joiner;
+    span_sink_f *sink;
+    void *sink_ctx;
+    int64_t *rejected; /* counts spans without valid ids (OTLP: 16 and 8 bytes); NULL: errors */
 
     struct span span; /* being read */
     bool has_trace, has_id;
@@ -124,8 +128,10 @@ struct span_front {
 #define SPAN_MAX_NUMBER INT64_C(1000000000000000000)
 
 extern const struct walk_grammar span_grammar;
+extern const struct walk_grammar otlp_grammar; /* one OTLP request, nothing else */
 
-struct span_front *span_front_new(struct span_table *table, struct joiner *joiner);
+/* Every span that is read goes to sink(ctx). */
+struct span_front *span_front_new(struct span_table *table, span_sink_f *sink, void *ctx);
 void span_front_free(struct span_front *front);
 AUTO_DEFINE(span_front)
 
@@ -134,7 +140,7 @@ int span_value(struct span_front *front, uint8_t field, const struct walk_value 
                struct err *err);
 void span_tag_value(struct span_front *front, uint8_t field, const struct walk_value *value);
 void span_begin(struct span_front *front);
-int span_end(struct span_front *front, struct err *err); /* checks ids, hands to the joiner */
+int span_end(struct span_front *front, struct err *err); /* checks ids, hands to the sink */
 int span_hex(const struct walk_value *value, const char *what, size_t max_digits, uint64_t *hi,
              uint64_t *lo, struct err *err);
 /* A whole number, as such or as text; -1 in *out when negative or above SPAN_MAX_NUMBER. */

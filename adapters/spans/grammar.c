@@ -18,6 +18,39 @@
     OBJECT(state, "remoteEndpoint", S_Z_REMOTE, 0),  \
     OBJECT(state, "tags", S_Z_TAGS, 0)
 
+/* From resourceSpans on; the states of a list of rules stand in the order of their numbers. */
+#define OTLP_RESOURCES                                                                        \
+    OBJECT(S_O_RESOURCES, NULL, S_O_RESOURCE_SPANS, 0),                                       \
+    OBJECT(S_O_RESOURCE_SPANS, "resource", S_O_RESOURCE, 0),                                  \
+    ARRAY(S_O_RESOURCE_SPANS, "scopeSpans", S_O_SCOPES, 0),                                   \
+    ARRAY(S_O_RESOURCE_SPANS, "instrumentationLibrarySpans", S_O_SCOPES, 0), /* before 0.15 */\
+    ARRAY(S_O_RESOURCE, "attributes", S_TAGS, 0),                                             \
+    OBJECT(S_O_SCOPES, NULL, S_O_SCOPE, 0),                                                   \
+    ARRAY(S_O_SCOPE, "spans", S_O_SPANS, 0),                                                  \
+    OBJECT(S_O_SPANS, NULL, S_O_SPAN, 0),                                                     \
+    SCALAR(S_O_SPAN, "traceId", F_TRACE),                                                     \
+    SCALAR(S_O_SPAN, "spanId", F_ID),                                                         \
+    SCALAR(S_O_SPAN, "parentSpanId", F_PARENT),                                               \
+    SCALAR(S_O_SPAN, "kind", F_O_KIND),                                                       \
+    SCALAR(S_O_SPAN, "startTimeUnixNano", F_START_NANO),                                      \
+    SCALAR(S_O_SPAN, "endTimeUnixNano", F_END_NANO),                                          \
+    ARRAY(S_O_SPAN, "attributes", S_TAGS, 0),                                                 \
+    ARRAY(S_O_SPAN, "events", S_O_EVENTS, 0),                                                 \
+    OBJECT(S_O_EVENTS, NULL, S_O_EVENT, 0),                                                   \
+    ARRAY(S_O_EVENT, "attributes", S_TAGS, 0),                                                \
+    OBJECT(S_TAGS, NULL, S_TAG, 0),                                                           \
+    SCALAR(S_TAG, "key", F_TAG_KEY),                                                          \
+    {S_TAG, "value", WALK_SCALAR | WALK_OBJECT, S_TAG_VALUE, 0, F_TAG_VALUE},                 \
+    SCALAR(S_TAG_VALUE, "stringValue", F_TAG_VALUE),                                          \
+    SCALAR(S_TAG_VALUE, "intValue", F_TAG_VALUE),                                             \
+    SCALAR(S_TAG_VALUE, "boolValue", F_TAG_VALUE),                                            \
+    SCALAR(S_TAG_VALUE, "doubleValue", F_TAG_VALUE),                                          \
+    OBJECT(S_TAG_VALUE, "arrayValue", S_TAG_ARRAY, 0),                                        \
+    ARRAY(S_TAG_ARRAY, "values", S_TAG_ITEMS, 0),                                             \
+    OBJECT(S_TAG_ITEMS, NULL, S_TAG_ITEM, 0),                                                 \
+    SCALAR(S_TAG_ITEM, "stringValue", F_TAG_VALUE),                                           \
+    SCALAR(S_TAG_ITEM, "intValue", F_TAG_VALUE)
+
 static const struct walk_rule rules[] = {
     {S_DOCUMENT, NULL, WALK_OBJECT | WALK_ARRAY, S_ANY, S_LIST, 0},
     {S_LIST, NULL, WALK_OBJECT | WALK_ARRAY, S_ANY, S_Z_TRACE, 0},
@@ -60,36 +93,13 @@ static const struct walk_rule rules[] = {
     SCALAR(S_J_OWN_PROCESS, "serviceName", F_J_SERVICE),
     ARRAY(S_J_OWN_PROCESS, "tags", S_TAGS, 0),
     ARRAY(S_O_RESULT, "resourceSpans", S_O_RESOURCES, 0),
-    OBJECT(S_O_RESOURCES, NULL, S_O_RESOURCE_SPANS, 0),
-    OBJECT(S_O_RESOURCE_SPANS, "resource", S_O_RESOURCE, 0),
-    ARRAY(S_O_RESOURCE_SPANS, "scopeSpans", S_O_SCOPES, 0),
-    ARRAY(S_O_RESOURCE_SPANS, "instrumentationLibrarySpans", S_O_SCOPES, 0), /* before 0.15 */
-    ARRAY(S_O_RESOURCE, "attributes", S_TAGS, 0),
-    OBJECT(S_O_SCOPES, NULL, S_O_SCOPE, 0),
-    ARRAY(S_O_SCOPE, "spans", S_O_SPANS, 0),
-    OBJECT(S_O_SPANS, NULL, S_O_SPAN, 0),
-    SCALAR(S_O_SPAN, "traceId", F_TRACE),
-    SCALAR(S_O_SPAN, "spanId", F_ID),
-    SCALAR(S_O_SPAN, "parentSpanId", F_PARENT),
-    SCALAR(S_O_SPAN, "kind", F_O_KIND),
-    SCALAR(S_O_SPAN, "startTimeUnixNano", F_START_NANO),
-    SCALAR(S_O_SPAN, "endTimeUnixNano", F_END_NANO),
-    ARRAY(S_O_SPAN, "attributes", S_TAGS, 0),
-    ARRAY(S_O_SPAN, "events", S_O_EVENTS, 0),
-    OBJECT(S_O_EVENTS, NULL, S_O_EVENT, 0),
-    ARRAY(S_O_EVENT, "attributes", S_TAGS, 0),
-    OBJECT(S_TAGS, NULL, S_TAG, 0),
-    SCALAR(S_TAG, "key", F_TAG_KEY),
-    {S_TAG, "value", WALK_SCALAR | WALK_OBJECT, S_TAG_VALUE, 0, F_TAG_VALUE},
-    SCALAR(S_TAG_VALUE, "stringValue", F_TAG_VALUE),
-    SCALAR(S_TAG_VALUE, "intValue", F_TAG_VALUE),
-    SCALAR(S_TAG_VALUE, "boolValue", F_TAG_VALUE),
-    SCALAR(S_TAG_VALUE, "doubleValue", F_TAG_VALUE),
-    OBJECT(S_TAG_VALUE, "arrayValue", S_TAG_ARRAY, 0),
-    ARRAY(S_TAG_ARRAY, "values", S_TAG_ITEMS, 0),
-    OBJECT(S_TAG_ITEMS, NULL, S_TAG_ITEM, 0),
-    SCALAR(S_TAG_ITEM, "stringValue", F_TAG_VALUE),
-    SCALAR(S_TAG_ITEM, "intValue", F_TAG_VALUE),
+    OTLP_RESOURCES,
+};
+
+static const struct walk_rule otlp_rules[] = {
+    OBJECT(S_DOCUMENT, NULL, S_O_RESULT, 0),
+    ARRAY(S_O_RESULT, "resourceSpans", S_O_RESOURCES, 0),
+    OTLP_RESOURCES,
 };
 
 static int on_enter(void *ctx, uint8_t state, const struct walk_value *key, struct err *err)
@@ -191,6 +201,15 @@ static int on_value(void *ctx, uint8_t field, const struct walk_value *value, st
 const struct walk_grammar span_grammar = {
     .rules = rules,
     .n_rules = ARRAY_LEN(rules),
+    .n_states = S_N_STATES,
+    .enter = on_enter,
+    .leave = on_leave,
+    .value = on_value,
+};
+
+const struct walk_grammar otlp_grammar = {
+    .rules = otlp_rules,
+    .n_rules = ARRAY_LEN(otlp_rules),
     .n_states = S_N_STATES,
     .enter = on_enter,
     .leave = on_leave,

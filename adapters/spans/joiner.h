@@ -25,6 +25,29 @@ AUTO_DEFINE(joiner)
  * there when the trace was closed. */
 void joiner_range(struct joiner *joiner, const struct span_range *range);
 
+/* --- for spans that are sent to us and never end --- */
+
+/* A live joiner closes no trace by itself: whoever adds spans sees to the room before, by the calls
+ * below. `before` is called ahead of each trace whose messages are to be counted, with the start of
+ * its first span (-1: none said when) and the time at which that span came. */
+typedef void joiner_before_f(void *ctx, int64_t start_us, int64_t came_ms);
+void joiner_live(struct joiner *joiner, joiner_before_f *before, void *ctx);
+/* Spans that are added from now on come at this time; times only grow. */
+void joiner_tick(struct joiner *joiner, int64_t now_ms);
+/* Spans that can be added; those that wait. */
+size_t joiner_room(const struct joiner *joiner);
+size_t joiner_waiting(const struct joiner *joiner);
+/* Closes traces whose first span came before `before_ms`, oldest first, until there is `room`
+ * (SIZE_MAX: all of them). Returns how many, or -1. */
+int64_t joiner_expire(struct joiner *joiner, int64_t before_ms, size_t room, struct err *err);
+/* Closes traces that got spans since the last call and are settled (trace.h); `close` false: only
+ * forgets which these are. */
+int joiner_settle(struct joiner *joiner, bool close, struct err *err);
+/* Counts the messages of the open traces, and leaves them open. */
+int joiner_peek(struct joiner *joiner, struct err *err);
+/* Calls fn for every node that an open span names. */
+void joiner_nodes(struct joiner *joiner, void (*fn)(void *ctx, int32_t *node), void *ctx);
+
 /* Copies the span. ERR_TOO_LARGE from the table. */
 int joiner_add(struct joiner *joiner, const struct span *span, struct err *err);
 /* Closes every open trace. */

@@ -20,12 +20,17 @@ struct span_reader {
     struct walk *walk; /* of the present document stream; NULL between */
 };
 
+static int to_joiner(void *ctx, const struct span *span, struct err *err)
+{
+    return joiner_add(ctx, span, err);
+}
+
 struct span_reader *span_reader_new(struct span_table *table, size_t window)
 {
     struct span_reader *reader = mem_alloc(sizeof *reader);
     reader->table = table;
     reader->joiner = joiner_new(table, window);
-    reader->front = span_front_new(table, reader->joiner);
+    reader->front = span_front_new(table, to_joiner, reader->joiner);
     return reader;
 }
 

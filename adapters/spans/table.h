@@ -41,6 +41,10 @@ struct span_counts {
     int64_t from_us, to_us; /* first start, last end; -1 none */
 };
 
+struct span_limits { /* of names, of services and of nodes */
+    size_t names, services, nodes;
+};
+
 struct span_table;
 
 struct span_table *span_table_new(void);
@@ -58,16 +62,36 @@ const char *span_table_text(const struct span_table *table, int32_t name);
 void span_table_drop_addresses(struct span_table *table);
 bool span_table_wants_addresses(const struct span_table *table);
 
+/* For a table that lives on: what would be beyond the limits becomes SPAN_OTHER. Of an empty table
+ * only. */
+#define SPAN_OTHER "_other"
+void span_table_limit(struct span_table *table, const struct span_limits *limits);
+/* How many services, nodes and names there are. */
+struct span_limits span_table_size(const struct span_table *table);
+/* Forgets the nodes that are not to be kept (and names that no node has); map[old] is the new node
+ * or -1. Of a table without edges. */
+void span_table_keep(struct span_table *table, const bool *keep, int32_t *map);
+
 int32_t span_table_node(struct span_table *table, int32_t service, int32_t hint,
                         enum node_hint hint_kind);
+/* The node has spans of its own. */
+void span_table_reports(struct span_table *table, int32_t node);
+/* Has any node of this one's service? */
+bool span_table_service_reports(const struct span_table *table, int32_t node);
 struct span_node *span_table_nodes(const struct span_table *table, size_t *n);
 
 /* Counts one message; bytes and duration_us -1: unknown. ERR_TOO_LARGE beyond 10^7 edges. */
 int span_table_message(struct span_table *table, int32_t src, int32_t dst, int64_t bytes,
                        int64_t duration_us, struct err *err);
+/* From now on span_table_message() calls this instead; NULL: no more. */
+typedef int span_message_f(void *ctx, int32_t src, int32_t dst, int64_t bytes, int64_t duration_us,
+                           struct err *err);
+void span_table_divert(struct span_table *table, span_message_f *to, void *ctx);
 /* Adds what a tool reports as sums; bytes -1: unknown. ERR_TOO_LARGE, ERR_INPUT as above. */
 int span_table_sums(struct span_table *table, const struct span_edge *sums, struct err *err);
 const struct span_edge *span_table_edges(const struct span_table *table, size_t *n);
+/* Takes all of them out, and counts nothing any more. */
+void span_table_clear(struct span_table *table);
 /* Takes an edge out; the last one comes to its place. */
 void span_table_forget(struct span_table *table, size_t edge);
 struct span_counts *span_table_counts(struct span_table *table);

@@ -29,7 +29,7 @@ struct trace_scratch {
     int32_t *parent; /* index of the parent, ROOT or MISSING */
     int32_t *up;     /* index of the first ancestor with a kind, ROOT or MISSING */
     int32_t *answer; /* of a CLIENT: service that answered it; -1 none yet */
-    bool *answered;  /* of a CLIENT: a descendant speaks for it */
+    bool *answered;  /* of a CLIENT: a descendant speaks for it; of a PRODUCER: a CONSUMER does */
     struct idmap more_answers; /* (span, service) beyond the first */
 };
 
@@ -158,12 +158,12 @@ static void merge(const struct span_table *table, struct trace_span *into,
     into->shared = into->shared || from->shared;
 }
 
-static void clean(struct trace_scratch *scratch, size_t n, struct span_table *table)
+static void clean(struct trace_scratch *scratch, size_t n, const struct span_table *table)
 {
     for (size_t i = 0; i < n; i++)
         normalise(&scratch->spans[i]);
-    if (n > 1)
-        qsort_r(scratch->spans, n, sizeof *scratch->spans, compare_spans, table);
+    if (n > 1) /* compare_spans() takes it as const */
+        qsort_r(scratch->spans, n, sizeof *scratch->spans, compare_spans, (void *)(uintptr_t)table);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         struct trace_span *last = kept ? &scratch->spans[kept - 1] : NULL;
@@ -172,7 +172,6 @@ static void clean(struct trace_scratch *scratch, size_t n, struct span_table *ta
         else
             scratch->spans[kept++] = scratch->spans[i];
     }
-    span_table_counts(table)->duplicates += (int64_t)(n - kept);
     scratch->n_spans = kept;
 }
 
@@ -402,18 +401,42 @@ static void find_answered(struct trace_scratch *scratch)
     }
     for (size_t i = 0; i < scratch->n_spans; i++) {
         uint8_t kind = scratch->spans[i].kind;
-        if ((kind == SPAN_SERVER || kind == SPAN_CLIENT) && scratch->up[i] >= 0)
-            scratch->answered[scratch->up[i]] = true;
+        int32_t up = scratch->up[i];
+        if (up < 0)
+            continue;
+        bool sent = scratch->spans[up].kind == SPAN_PRODUCER;
+        if (sent ? kind == SPAN_CONSUMER : kind == SPAN_SERVER || kind == SPAN_CLIENT)
+            scratch->answered[up] = true;
     }
     idmap_clear(&scratch->more_answers);
 }
 
-int trace_join(struct trace_scratch *scratch, size_t n, struct span_table *table, struct err *err)
+static void prepare(struct trace_scratch *scratch, size_t n, const struct span_table *table)
 {
     clean(scratch, n, table);
     find_parents(scratch, table);
     find_ancestors(scratch);
     find_answered(scratch);
+}
+
+bool trace_settled(struct trace_scratch *scratch, size_t n, const struct span_table *table)
+{
+    prepare(scratch, n, table);
+    for (size_t i = 0; i < scratch->n_spans; i++) {
+        const struct trace_span *span = &scratch->spans[i];
+        bool waits = span->kind == SPAN_PRODUCER ||
+                     (span->kind == SPAN_CLIENT &&
+                      (span->remote < 0 || span_table_service_reports(table, span->remote)));
+        if (scratch->parent[i] == MISSING || (waits && !scratch->answered[i]))
+            return false;
+    }
+    return true;
+}
+
+int trace_join(struct trace_scratch *scratch, size_t n, struct span_table *table, struct err *err)
+{
+    prepare(scratch, n, table);
+    span_table_counts(table)->duplicates += (int64_t)(n - scratch->n_spans);
     /* Servers first: where both halves know a size the server's counts. */
     for (size_t i = 0; i < scratch->n_spans; i++)
         if (scratch->spans[i].kind == SPAN_SERVER && join_server(scratch, i, table, err))

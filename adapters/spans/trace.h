@@ -24,4 +24,9 @@ struct trace_span *trace_scratch_spans(struct trace_scratch *scratch, size_t n);
 int trace_join(struct trace_scratch *scratch, size_t n, struct span_table *table,
                struct err *err);
 
+/* Would no span that is still to come change the messages of these n, as far as they tell? Every
+ * span's parent is there, every call of a service that reports spans is answered, every message that
+ * was sent is consumed. (Work that nobody waits for may still come.) */
+bool trace_settled(struct trace_scratch *scratch, size_t n, const struct span_table *table);
+
 #endif
