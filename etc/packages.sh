@@ -3,6 +3,7 @@
 
 remap_packages="build-essential cmake ninja-build pkg-config
   libzmq3-dev libsqlite3-dev libjansson-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
+  libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler
   libsystemd-dev zlib1g-dev libyaml-dev libcyaml-dev libyajl-dev libglpk-dev libcmocka-dev sqlite3"
 
 # remap_install PACKAGE… : installs those that are missing, says which, asks nothing.

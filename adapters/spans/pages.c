@@ -4,7 +4,6 @@
 #include "adapters/spans/rows.h"
 #include "model/base/clock.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,30 +134,6 @@ int span_pages_read(struct span_pages *pages, const struct window *part, int32_t
     return 0;
 }
 
-static int end_service(const struct model *model, const struct span_end *end)
-{
-    return end->level == LEVEL_INSTANCE ? model->instances[end->index].service : end->index;
-}
-
-static void note_unseen(const struct span_table *table, const struct span_end *ends,
-                        struct inspection *in)
-{
-    const struct model *model = in->model;
-    AUTO_FREE bool *seen = mem_array(model->n_services + 1, sizeof *seen);
-    AUTO_BUF struct buf names = BUF_INIT;
-    size_t n_nodes, unseen = 0;
-    span_table_nodes(table, &n_nodes);
-    for (size_t i = 0; i < n_nodes; i++)
-        if (ends[i].index >= 0)
-            seen[end_service(model, &ends[i])] = true;
-    for (size_t s = 0; s < model->n_services; s++)
-        if (!seen[s] && unseen++ < 5)
-            buf_printf(&names, "%s%s", unseen > 1 ? ", " : "", model->services[s].name);
-    if (unseen)
-        inspection_note(in, "never-traced", (int64_t)unseen, "%zu services are in no trace: %s%s",
-                        unseen, names.data, unseen > 5 ? ", …" : "");
-}
-
 int span_pages_others(const struct source *source, bool *count_others, struct err *err)
 {
     const char *text = source_option(source, "others", "count");
@@ -172,14 +147,7 @@ int span_pages_others(const struct source *source, bool *count_others, struct er
 int span_pages_finish(struct span_reader *reader, struct span_table *table, bool count_others,
                       struct inspection *in, struct err *err)
 {
-    assert(in->identity);
     if (span_reader_finish(reader, err))
         return -1;
-    AUTO_FREE struct span_end *ends = span_ends_join(table, in->identity);
-    note_unseen(table, ends, in);
-    int64_t others = count_others ? 0 : span_rows_forget_others(table, ends);
-    if (others)
-        inspection_note(in, "others", others, "%lld messages between names that are not ours",
-                        (long long)others);
-    return span_rows(table, ends, in, err);
+    return span_rows_finish(table, count_others, in, err);
 }

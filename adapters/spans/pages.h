@@ -36,9 +36,7 @@ struct span_pages {
 int span_pages_read(struct span_pages *pages, const struct window *part, int32_t service,
                     struct err *err);
 
-/* The end of a live reading: joins what is open, resolves names, adds rows and notes to `in`: also
- * services of the model that no span is of. Messages between two unknown names count as not mapped,
- * or not at all. */
+/* Joins what is open, then span_rows_finish(). */
 int span_pages_finish(struct span_reader *reader, struct span_table *table, bool count_others,
                       struct inspection *in, struct err *err);
 

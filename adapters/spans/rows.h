@@ -30,4 +30,9 @@ int64_t span_rows_forget_others(struct span_table *table, const struct span_end 
 int span_rows(struct span_table *table, const struct span_end *ends, struct inspection *in,
               struct err *err);
 
+/* The end of a live reading: resolves names, adds rows and notes to `in`, also of services of the
+ * model that no span is of. Messages between two unknown names count as not mapped, or not at all. */
+int span_rows_finish(struct span_table *table, bool count_others, struct inspection *in,
+                     struct err *err);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "model/base/address.h"
 #include "model/base/clock.h"
 #include "model/base/file.h"
 #include "model/base/json.h"
@@ -314,7 +315,7 @@ static int endpoint_start(struct endpoint *endpoint, struct loop *loop, const ch
     if (!address || strcmp(address, "off") == 0) {
         return 0;
     }
-    if (listener_address(address, &endpoint->loopback, err)) {
+    if (address_check(address, &endpoint->loopback, err)) {
         return -1;
     }
     if (!endpoint->loopback && !endpoint->probes_only && !endpoint->http->token_file) {

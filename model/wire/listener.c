@@ -3,11 +3,13 @@
 #include "model/wire/listener.h"
 
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "model/base/address.h"
 #include "model/base/clock.h"
 
 #define SWEEP_MS 5000
@@ -112,54 +114,6 @@ void listener_resume(struct listener *listener, struct MHD_Connection *connectio
 
 /* --- opening --- */
 
-static bool is_loopback(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)address;
-        return ntohl(in->sin_addr.s_addr) >> 24 == 127;
-    }
-    const struct sockaddr_in6 *in6 = (const void *)address;
-    return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-}
-
-/* Caller freeaddrinfo()s. */
-static int parse_address(const char *text, struct addrinfo **out, struct err *err)
-{
-    const char *colon = strrchr(text, ':');
-    size_t size = colon ? (size_t)(colon - text) : 0;
-    bool bracket = size > 2 && text[0] == '[' && text[size - 1] == ']';
-    AUTO_FREE char *host = bracket ? mem_strndup(text + 1, size - 2) : mem_strndup(text, size);
-    bool number = colon && colon[1] && strlen(colon + 1) <= 5 &&
-                  strspn(colon + 1, "0123456789") == strlen(colon + 1) && atoi(colon + 1) <= 65535;
-    if (strcmp(host, "localhost") == 0) {
-        strcpy(host, "127.0.0.1"); /* as long */
-    }
-    struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                             .ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    if (!size || !number || (!bracket && strchr(host, ':')) ||
-        getaddrinfo(host, colon + 1, &hints, out)) {
-        return err_set(err, ERR_CONFIG,
-                       "%s: must be an IP address and a port, such as 127.0.0.1:9470 or "
-                       "[::1]:9470",
-                       text);
-    }
-    return 0;
-}
-
-int listener_address(const char *text, bool *loopback, struct err *err)
-{
-    struct addrinfo *address = NULL;
-    if (parse_address(text, &address, err)) {
-        return -1;
-    }
-    if (loopback) {
-        *loopback = is_loopback(address->ai_addr);
-    }
-    freeaddrinfo(address);
-    return 0;
-}
-
 static int open_socket(const char *text, const struct addrinfo *address, unsigned backlog,
                        int *port, struct err *err)
 {
@@ -187,6 +141,7 @@ static int listener_start(struct listener *listener, int fd, struct err *err)
     struct MHD_OptionItem more[] = {{MHD_OPTION_END, 0, NULL},
                                     {MHD_OPTION_END, 0, NULL},
                                     {MHD_OPTION_END, 0, NULL},
+                                    {MHD_OPTION_END, 0, NULL},
                                     {MHD_OPTION_END, 0, NULL}};
     size_t n = 0;
     if (o->done) {
@@ -196,6 +151,9 @@ static int listener_start(struct listener *listener, int fd, struct err *err)
         void *cert = (void *)(uintptr_t)o->tls_cert, *key = (void *)(uintptr_t)o->tls_key;
         more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, cert};
         more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, key};
+        void *ca = (void *)(uintptr_t)o->tls_ca;
+        if (ca)
+            more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, ca};
     }
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (o->tls_cert ? MHD_USE_TLS : 0);
     listener->daemon = MHD_start_daemon(
@@ -215,13 +173,13 @@ int listener_open(struct loop *loop, const struct listener_options *options, str
                   struct err *err)
 {
     struct addrinfo *address = NULL;
-    if (parse_address(options->address, &address, err)) {
+    if (address_parse(options->address, &address, err)) {
         return -1;
     }
     AUTO(listener) struct listener *listener = mem_alloc(sizeof *listener);
     listener->loop = loop;
     listener->options = *options;
-    listener->loopback = is_loopback(address->ai_addr);
+    listener->loopback = address_is_loopback(address->ai_addr);
     int fd = open_socket(options->address, address, options->max_connections, &listener->port, err);
     freeaddrinfo(address);
     if (fd < 0 || listener_start(listener, fd, err)) {
@@ -254,6 +212,37 @@ int listener_port(const struct listener *listener)
 bool listener_loopback(const struct listener *listener)
 {
     return listener->loopback;
+}
+
+bool listener_client_known(struct MHD_Connection *connection)
+{
+    unsigned status = 0;
+    const union MHD_ConnectionInfo *tls =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return tls && tls->tls_session &&
+           gnutls_certificate_verify_peers2(tls->tls_session, &status) == GNUTLS_E_SUCCESS &&
+           status == 0;
+}
+
+bool listener_client_local(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } here, there;
+    socklen_t here_size = sizeof here, there_size = sizeof there;
+    if (!fd || getsockname(fd->connect_fd, &here.any, &here_size) ||
+        getpeername(fd->connect_fd, &there.any, &there_size) ||
+        here.any.sa_family != there.any.sa_family)
+        return false;
+    if (address_is_loopback(&there.any))
+        return true;
+    return here.any.sa_family == AF_INET
+               ? here.in.sin_addr.s_addr == there.in.sin_addr.s_addr
+               : IN6_ARE_ADDR_EQUAL(&here.in6.sin6_addr, &there.in6.sin6_addr);
 }
 
 enum MHD_Result listener_answer(struct MHD_Connection *connection, unsigned status,

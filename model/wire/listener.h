@@ -19,12 +19,13 @@ struct addrinfo;
 struct listener;
 
 struct listener_options {
-    const char *address;      /* "127.0.0.1:9470", "[::1]:9470", "localhost:9470"; port 0: any */
+    const char *address;      /* as in address.h; port 0: any */
     unsigned max_connections; /* more wait in the kernel */
     size_t memory_bytes;      /* of a connection: request line and headers */
     unsigned idle_s;          /* a connection on which nothing happens ends */
     int64_t max_ms;           /* and any other after so long */
     const char *tls_cert, *tls_key; /* PEM texts; NULL: plain. Borrowed for the listener's life */
+    const char *tls_ca; /* clients may show a certificate of these (PEM); NULL: none is asked for */
     /* libmicrohttpd's access handler: called when the headers are there, per piece of the body, and
      * at its end (size 0). It may MHD_suspend_connection(); then listener_resume() goes on. */
     MHD_AccessHandlerCallback request;
@@ -46,8 +47,10 @@ bool listener_loopback(const struct listener *listener);
 /* Goes on with a suspended connection; the handler is called once more with size 0. */
 void listener_resume(struct listener *listener, struct MHD_Connection *connection);
 
-/* Is `text` an address that listener_open() understands? ERR_CONFIG. `loopback` may be NULL. */
-int listener_address(const char *text, bool *loopback, struct err *err);
+/* Has the client shown a certificate that options.tls_ca signed, and that is valid now? */
+bool listener_client_known(struct MHD_Connection *connection);
+/* Does the connection come from this machine? */
+bool listener_client_local(struct MHD_Connection *connection);
 
 /* Queues an answer that ends the connection; takes the body's bytes. `headers` (may be NULL) are
  * name, value, name, value, …, NULL. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/address.h"
 #include "model/base/clock.h"
 #include "model/base/file.h"
 #include "model/base/json.h"
@@ -507,7 +508,7 @@ static void check_listen(const struct settings *settings, struct buf *out)
     struct err err = ERR_INIT;
     AUTO_FREE char *cert = NULL, *key = NULL;
     bool loopback = true;
-    int rc = listener_address(settings->listen, &loopback, &err);
+    int rc = address_check(settings->listen, &loopback, &err);
     if (rc == 0)
         rc = read_tls(settings, &cert, &key, &err);
     put_row(out, settings->listen,
