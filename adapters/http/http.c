@@ -25,7 +25,9 @@ struct http {
     char *base;   /* without a slash at the end */
     char *shown;  /* the same without user and password */
     char *unix_socket, *token_file, *user, *password, *password_file, *ca_file, *cert_file,
-        *key_file;
+        *key_file, *ca_pem, *cert_pem, *key_pem, *proxy, *bearer;
+    struct curl_slist *connect_to; /* NULL: where the URL says */
+    bool no_verify, no_compression;
     struct curl_slist *headers;
     int64_t connect_timeout_ms, total_timeout_ms, backoff_ms, backoff_max_ms;
     size_t max_bytes;
@@ -142,6 +144,23 @@ static int options_check(const struct http_options *o, const char *base, struct 
     return 0;
 }
 
+/* The URL then bears the name that the certificate must have, and the connection goes where the URL
+ * went before. */
+static void use_server_name(struct http *http, const char *name)
+{
+    const char *host = strstr(http->base, "://") + 3;
+    const char *at = memchr(host, '@', strcspn(host, "/"));
+    host = at ? at + 1 : host;
+    size_t host_size = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+    const char *rest = host + (host_size < strlen(host) ? host_size : strlen(host));
+    int port_size = *rest == ':' ? (int)strcspn(rest + 1, "/") : 0;
+    AUTO_FREE char *to = mem_printf("::%.*s:%.*s", (int)(rest - host), host, port_size, rest + 1);
+    http->connect_to = curl_slist_append(NULL, to);
+    char *base = mem_printf("%.*s%s%s", (int)(host - http->base), http->base, name, rest);
+    free(http->base);
+    http->base = base;
+}
+
 static int64_t or_default(int64_t value, int64_t fallback)
 {
     return value > 0 ? value : fallback;
@@ -166,6 +185,14 @@ struct http *http_new(const struct http_options *o, struct err *err)
     http->ca_file = mem_strdup(o->ca_file);
     http->cert_file = mem_strdup(o->cert_file);
     http->key_file = mem_strdup(o->key_file);
+    http->ca_pem = mem_strdup(o->ca_pem);
+    http->cert_pem = mem_strdup(o->cert_pem);
+    http->key_pem = mem_strdup(o->key_pem);
+    http->proxy = mem_strdup(o->proxy);
+    http->no_verify = o->no_verify;
+    http->no_compression = o->no_compression;
+    if (o->server_name)
+        use_server_name(http, o->server_name);
     for (size_t i = 0; o->headers && o->headers[i]; i++)
         http->headers = curl_slist_append(http->headers, o->headers[i]);
     http->connect_timeout_ms = or_default(o->connect_timeout_ms, 2000);
@@ -182,6 +209,14 @@ struct http *http_new(const struct http_options *o, struct err *err)
         return NULL;
     }
     return http;
+}
+
+void http_set_bearer(struct http *http, const char *token)
+{
+    if (http->bearer)
+        explicit_bzero(http->bearer, strlen(http->bearer));
+    free(http->bearer);
+    http->bearer = mem_strdup(token);
 }
 
 void http_free(struct http *http)
@@ -205,6 +240,14 @@ void http_free(struct http *http)
     free(http->ca_file);
     free(http->cert_file);
     free(http->key_file);
+    free(http->ca_pem);
+    free(http->cert_pem);
+    if (http->key_pem)
+        explicit_bzero(http->key_pem, strlen(http->key_pem));
+    free(http->key_pem);
+    free(http->proxy);
+    curl_slist_free_all(http->connect_to);
+    http_set_bearer(http, NULL);
     free(http);
 }
 
@@ -251,23 +294,29 @@ static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
     return size;
 }
 
+static void add_bearer(struct curl_slist **list, const char *token, size_t size)
+{
+    char *line = mem_printf("Authorization: Bearer %.*s", (int)size, token);
+    *list = curl_slist_append(*list, line);
+    explicit_bzero(line, strlen(line));
+    free(line);
+}
+
 static int token_header(const struct http *http, struct curl_slist **list, struct err *err)
 {
-    if (!http->token_file)
+    if (http->bearer)
+        add_bearer(list, http->bearer, strlen(http->bearer));
+    if (http->bearer || !http->token_file)
         return 0;
     AUTO_BUF struct buf token = BUF_INIT;
     if (file_read(http->token_file, TOKEN_MAX_BYTES, &token, err))
         return err_prefix(err, "token file");
     size_t size = strcspn(token.data ? token.data : "", " \t\r\n");
     int result = 0;
-    if (!size) {
+    if (!size)
         result = err_set(err, ERR_CONFIG, "token file %s is empty", http->token_file);
-    } else {
-        char *line = mem_printf("Authorization: Bearer %.*s", (int)size, token.data);
-        *list = curl_slist_append(*list, line);
-        explicit_bzero(line, strlen(line));
-        free(line);
-    }
+    else
+        add_bearer(list, token.data, size);
     if (token.data)
         explicit_bzero(token.data, token.size);
     return result;
@@ -291,6 +340,34 @@ static int password_read(struct http *http, struct err *err)
     return 0;
 }
 
+static void set_blob(CURL *c, CURLoption option, const char *text)
+{
+    /* libcurl takes a void * and only reads it. */
+    struct curl_blob blob = {(void *)(uintptr_t)text, text ? strlen(text) : 0, CURL_BLOB_NOCOPY};
+    if (text)
+        curl_easy_setopt(c, option, &blob);
+}
+
+static void set_tls(const struct http *http)
+{
+    CURL *c = http->curl;
+    if (http->ca_file)
+        curl_easy_setopt(c, CURLOPT_CAINFO, http->ca_file);
+    if (http->cert_file)
+        curl_easy_setopt(c, CURLOPT_SSLCERT, http->cert_file);
+    if (http->key_file)
+        curl_easy_setopt(c, CURLOPT_SSLKEY, http->key_file);
+    set_blob(c, CURLOPT_CAINFO_BLOB, http->ca_pem);
+    if (http->ca_file || http->ca_pem) /* only this: not the system's folder as well */
+        curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
+    set_blob(c, CURLOPT_SSLCERT_BLOB, http->cert_pem);
+    set_blob(c, CURLOPT_SSLKEY_BLOB, http->key_pem);
+    if (http->no_verify) {
+        curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
 static void set_common(struct http *http, const char *url, struct transfer *t)
 {
     CURL *c = http->curl;
@@ -299,7 +376,8 @@ static void set_common(struct http *http, const char *url, struct transfer *t)
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
+    if (!http->no_compression)
+        curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(c, CURLOPT_USERAGENT, "remap/" REMAP_VERSION);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)http->connect_timeout_ms);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)http->total_timeout_ms);
@@ -309,12 +387,11 @@ static void set_common(struct http *http, const char *url, struct transfer *t)
     curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
     if (http->unix_socket)
         curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, http->unix_socket);
-    if (http->ca_file)
-        curl_easy_setopt(c, CURLOPT_CAINFO, http->ca_file);
-    if (http->cert_file)
-        curl_easy_setopt(c, CURLOPT_SSLCERT, http->cert_file);
-    if (http->key_file)
-        curl_easy_setopt(c, CURLOPT_SSLKEY, http->key_file);
+    set_tls(http);
+    if (http->connect_to)
+        curl_easy_setopt(c, CURLOPT_CONNECT_TO, http->connect_to);
+    if (http->proxy)
+        curl_easy_setopt(c, CURLOPT_PROXY, http->proxy);
     if (http->user) {
         curl_easy_setopt(c, CURLOPT_USERNAME, http->user);
         curl_easy_setopt(c, CURLOPT_PASSWORD, http->password ? http->password : "");
@@ -390,7 +467,7 @@ static CURLcode perform(struct http *http)
     return code;
 }
 
-static void pause_for(int64_t ms)
+void http_wait(int64_t ms)
 {
     for (int64_t until = clock_mono_ms() + ms; idle.call && ms > 0; ms = until - clock_mono_ms()) {
         clock_sleep_ms(ms < IDLE_MS ? ms : IDLE_MS);
@@ -460,7 +537,7 @@ static int request(struct http *http, const struct request *req, struct http_ans
         if (out->retry_after_ms > pause)
             pause = out->retry_after_ms < http->backoff_max_ms ? out->retry_after_ms
                                                                : http->backoff_max_ms;
-        pause_for(pause);
+        http_wait(pause);
     }
     int shown = (int)strcspn(req->path, "?#");
     if (http->unix_socket)

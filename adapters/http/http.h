@@ -33,6 +33,11 @@ struct http_options {        /* all borrowed during http_new() only; 0 and NULL 
     const char *password_file;   /* instead of password; read again at each request */
     const char *ca_file;         /* trust only this */
     const char *cert_file, *key_file; /* own certificate (PEM), read at each connection */
+    const char *ca_pem, *cert_pem, *key_pem; /* the same three as texts */
+    const char *server_name;     /* the certificate's, where it is not the URL's host */
+    const char *proxy;           /* URL; default: as the environment says (https_proxy, …) */
+    bool no_verify;              /* takes any certificate: the operator's own decision */
+    bool no_compression;
     int64_t connect_timeout_ms;  /* 2 s */
     int64_t total_timeout_ms;    /* one attempt, answer included; 10 s */
     size_t max_bytes;            /* of an answer, decoded; 64 MiB */
@@ -61,10 +66,16 @@ struct http *http_new(const struct http_options *options, struct err *err);
 void http_free(struct http *http);
 AUTO_DEFINE(http)
 
+/* The bearer token of all further requests, in place of any token file; NULL: none. */
+void http_set_bearer(struct http *http, const char *token);
+
 /* From now on idle(ctx) is called some 20 times a second by everything here that waits, so that a
  * process with one thread can do something else meanwhile (the monitor listens for webhooks). It is
  * the process's, as its loop is: adapters know nothing of either. NULL: no more. Not from idle(). */
 void http_idle(void (*idle)(void *ctx), void *ctx);
+
+/* Waits, with idle() in between. */
+void http_wait(int64_t ms);
 
 /* `path` begins with "/" and is put after the base URL as it is (http_escape() its parts). */
 int http_get(struct http *http, const char *path, struct http_answer *out, struct err *err);
