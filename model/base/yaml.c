@@ -491,17 +491,24 @@ static int check_enum(const struct walk *w, const struct place *place,
                     place->node->text);
 }
 
+static bool has_no_value(const struct node *node)
+{
+    static const char *const nothing[] = {"", "~", "null", "Null", "NULL", NULL};
+    for (int i = 0; node->kind == NODE_SCALAR && node->plain && nothing[i]; i++)
+        if (strcmp(node->text, nothing[i]) == 0)
+            return true;
+    return false;
+}
+
 static int check_scalar(const struct walk *w, const struct place *place,
                         const cyaml_schema_value_t *schema)
 {
-    static const char *const nothing[] = {"", "~", "null", "Null", "NULL", NULL};
     const struct node *node = place->node;
     if (node->kind != NODE_SCALAR)
         return complain(w, place, "must be a single value, not a %s",
                         node->kind == NODE_LIST ? "list" : "mapping");
-    for (int i = 0; node->plain && nothing[i]; i++)
-        if (strcmp(node->text, nothing[i]) == 0)
-            return complain(w, place, "has no value; give one or remove the key");
+    if (has_no_value(node))
+        return complain(w, place, "has no value; give one or remove the key");
     switch (schema->type) {
     case CYAML_INT:
     case CYAML_UINT:
@@ -562,4 +569,29 @@ void ydoc_unload(const struct cyaml_schema_value *schema, void *data)
 {
     if (data)
         cyaml_free(&loader, schema, data, 0);
+}
+
+/* As deep as YAML_MAX_DEPTH. */
+static json_t *node_json(const struct node *node)
+{
+    if (node->kind == NODE_SCALAR) {
+        json_t *text = json_stringn(node->text, node->size);
+        return text ? text : json_string(""); /* libyaml lets only UTF-8 through */
+    }
+    json_t *out = node->kind == NODE_MAP ? json_object() : json_array();
+    for (size_t i = 0; i < node->n_items; i++) {
+        if (has_no_value(node->items[i]))
+            continue;
+        json_t *item = node_json(node->items[i]);
+        if (node->kind == NODE_LIST)
+            json_array_append_new(out, item);
+        else if (json_object_set_new(out, node->items[i]->key, item))
+            abort(); /* keys are UTF-8 too, so it is memory */
+    }
+    return out;
+}
+
+json_t *ydoc_json(const struct ydoc *doc)
+{
+    return node_json(doc->root);
 }

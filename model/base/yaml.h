@@ -18,6 +18,7 @@
 #define REMAP_BASE_YAML_H
 
 #include <stdbool.h>
+#include <jansson.h>
 #include <stddef.h>
 #include "model/base/err.h"
 #include "model/base/mem.h"
@@ -43,6 +44,10 @@ AUTO_DEFINE(ydoc)
 int ydoc_load(const struct ydoc *doc, const struct cyaml_schema_value *schema, void **out,
               struct err *err);
 void ydoc_unload(const struct cyaml_schema_value *schema, void *data);
+
+/* The whole document, for those of other programs (a kubeconfig), whose further keys are no concern of
+ * ours: every single value is a text, members without a value are left out. Caller json_decref()s. */
+json_t *ydoc_json(const struct ydoc *doc);
 
 /* ERR_CONFIG "file:line: path: text" for a value that the schema cannot judge. `path` is like
  * "apps[0].interval"; where it is absent the line is that of the nearest thing above it. "" is the
