@@ -24,10 +24,10 @@ while read -r library users; do
 done <<END
 sqlite remap
 microhttpd remap remap-simulated remap-monitor
-crypto remap-monitor
+crypto remap-monitor ?remap-executor
 curl ?remap-monitor ?remap-executor
 glpk ?remap-planner
-cyaml remap remap-simulated
+cyaml remap remap-simulated ?remap-monitor ?remap-executor
 yajl ?remap-monitor ?remap-executor
 zmq remap remap-monitor remap-analyzer remap-planner remap-executor
 END
@@ -47,7 +47,7 @@ only 'zmq\.h' model/wire/
 only 'glpk\.h' planner/
 only 'curl/' adapters/
 only 'microhttpd\.h' model/wire/listener adapters/simulated/server/
-only 'openssl/' monitor/webhook/
+only 'openssl/' monitor/webhook/ adapters/kubernetes/
 only 'cyaml/|yaml\.h' model/base/yaml model/config adapters/simulated/server/
 only 'yajl/' adapters/ monitor/ model/base/
 
