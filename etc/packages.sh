@@ -6,6 +6,9 @@ remap_packages="build-essential cmake ninja-build pkg-config
   libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler
   libsystemd-dev zlib1g-dev libyaml-dev libcyaml-dev libyajl-dev libglpk-dev libcmocka-dev sqlite3"
 
+# What the fuzz preset takes besides.
+remap_fuzz_packages="clang libclang-rt-14-dev"
+
 # remap_install PACKAGE… : installs those that are missing, says which, asks nothing.
 remap_install()
 {
@@ -61,13 +64,15 @@ remap_install_servers()
     return $rc
 }
 
-# remap_build PRESET : configures and builds; the log is shown only when it fails.
+# remap_build PRESET [TARGET…] : configures and builds; the log is shown only when it fails.
 remap_build()
 {
-    local log=build/$1.log
+    local preset=$1 log=build/$1.log
+    shift
     mkdir -p build
-    if [ ! -f "build/$1/CMakeCache.txt" ]; then
-        cmake --preset "$1" -G Ninja >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+    if [ ! -f "build/$preset/CMakeCache.txt" ]; then
+        cmake --preset "$preset" -G Ninja >"$log" 2>&1 || { cat "$log" >&2; return 1; }
     fi
-    cmake --build "build/$1" --parallel >"$log" 2>&1 || { tail -n 60 "$log" >&2; return 1; }
+    cmake --build "build/$preset" --parallel ${1:+--target "$@"} >"$log" 2>&1 ||
+        { tail -n 60 "$log" >&2; return 1; }
 }

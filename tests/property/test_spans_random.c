@@ -11,6 +11,7 @@
 
 #include "model/base/mem.h"
 #include "tests/support/rng.h"
+#include "tests/support/runs.h"
 #include "tests/support/span_text.h"
 
 #define N_SERVICES 6
@@ -235,7 +236,7 @@ static void must_read(const struct buf *json, size_t piece, const char *wanted, 
 static void test_recordings_when_in_any_form_and_order_then_the_messages_that_were_sent(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 600; seed++) {
+    for (uint64_t seed = 1; seed <= RUNS_OF(600); seed++) {
         struct rng rng = {seed};
         struct recording r;
         enum form form = (enum form)(seed % 3);
@@ -283,7 +284,7 @@ static void read_part(struct span_reader *reader, const struct recording *all, s
 static void test_traces_when_spread_over_files_then_same(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= RUNS_OF(200); seed++) {
         struct rng rng = {seed * 77};
         struct recording r;
         record(&r, &rng, true);
@@ -307,7 +308,7 @@ static void test_traces_when_spread_over_files_then_same(void **state)
 static void test_broken_recordings_when_in_any_order_then_same(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
+    for (uint64_t seed = 1; seed <= RUNS_OF(400); seed++) {
         struct rng rng = {seed * 31};
         struct recording r;
         record(&r, &rng, true);
