@@ -30,14 +30,19 @@ remap_install()
         fi
     fi
     echo "installing Debian packages: ${missing[*]}" >&2
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq update >&2 &&
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 update >&2 &&
         $sudo env DEBIAN_FRONTEND=noninteractive \
-            apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+            apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # Servers that the contract tests start themselves, and what the image is built with; tests of those
 # that are not there are skipped.
 remap_servers="prometheus influxdb openssl buildah debootstrap"
+
+# What etc/cluster starts besides Kubernetes itself (etc/test-servers), and what its real nodes take.
+remap_cluster_servers="etcd-server curl openssl"
+remap_node_servers="containerd runc containernetworking-plugins busybox-static iproute2 iptables
+  nftables kmod"
 
 # remap_install_servers PACKAGE… : the same for servers, none of which is started or will be at boot.
 remap_install_servers()
@@ -58,7 +63,7 @@ remap_install_servers()
     [ $made = no ] || $sudo rm -f $policy
     if [ $rc -eq 0 ] && command -v systemctl >/dev/null; then
         for package in "${missing[@]}"; do
-            $sudo systemctl disable "$package" >/dev/null 2>&1 # openssl has none
+            $sudo systemctl disable "${package%-server}" >/dev/null 2>&1 # openssl has none
         done
     fi
     return $rc
