@@ -1,0 +1,42 @@
+/* engine_internal.h - what the files of the engine share: engine.c (state, store, time),
+ * engine_ask.c (applications, commands, deployments), engine_stage.c (requests and answers). */
+#ifndef REMAP_MANAGER_ENGINE_INTERNAL_H
+#define REMAP_MANAGER_ENGINE_INTERNAL_H
+
+#include "model/manager/engine.h"
+
+/* --- engine.c --- */
+struct engine_cycle *engine_find(struct engine *engine, int64_t id); /* or NULL */
+bool engine_before_executing(enum cycle_state state);
+/* States that keep the token once they have it. */
+bool engine_holds_token(const struct engine_cycle *c);
+/* A running cycle of the app, proposals apart; or NULL. */
+struct engine_cycle *engine_running(struct engine *engine, int app);
+void engine_set_reason(struct engine_cycle *c, const char *reason); /* NULL keeps it */
+void engine_rearm(struct engine *engine, int app);
+/* The only place where a state changes. A request that was out is forgotten; its stage stays busy
+ * until it answers. reason NULL keeps the one there is. */
+void engine_step(struct engine *engine, struct engine_cycle *c, enum cycle_state to,
+                 const char *reason);
+/* Finish the move in flight, discard the rest. */
+void engine_stop_executing(struct engine_cycle *c, enum engine_stop why, const char *reason);
+
+/* --- engine_ask.c --- */
+void engine_enqueue(struct engine *engine, int app, const char *trigger, bool dry_run,
+                    int64_t base);
+void engine_on_app(struct engine *engine, const struct engine_event *ev);
+void engine_on_app_gone(struct engine *engine, const struct engine_event *ev);
+void engine_on_restore(struct engine *engine, const struct engine_event *ev);
+void engine_on_apply(struct engine *engine, const struct engine_event *ev);
+void engine_on_undo(struct engine *engine, const struct engine_event *ev);
+void engine_on_pause(struct engine *engine, const struct engine_event *ev);
+void engine_on_deploy(struct engine *engine, const struct engine_event *ev);
+
+/* --- engine_stage.c --- */
+void engine_on_stage_down(struct engine *engine, const struct engine_event *ev);
+void engine_on_sent(struct engine *engine, const struct engine_event *ev);
+void engine_on_lent(struct engine *engine, const struct engine_event *ev);
+void engine_on_progress(struct engine *engine, const struct engine_event *ev);
+void engine_on_answer(struct engine *engine, const struct engine_event *ev);
+
+#endif
