@@ -48,7 +48,7 @@ only 'glpk\.h' planner/
 only 'curl/' adapters/
 only 'microhttpd\.h' model/wire/listener adapters/simulated/server/
 only 'openssl/' monitor/webhook/ adapters/kubernetes/
-only 'cyaml/|yaml\.h' model/base/yaml model/config adapters/simulated/server/
+only '(cyaml/|yaml\.h)' model/base/yaml model/config adapters/simulated/server/
 only 'yajl/' adapters/ monitor/ model/base/
 
 # No stage includes another; analyzers and planners do no input or output of their own.
