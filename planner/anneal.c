@@ -30,7 +30,7 @@ struct value value_of(const struct place *place, const struct plan_options *opti
     value.score = place->score;
     value.hosts = place->n_used;
     value.moves = place->n_moved;
-    if (options->max_moves >= 0 && value.moves > options->max_moves)
+    if (value.moves > place_budget(place->space, options))
         value.valid = false;
     return value;
 }
@@ -249,7 +249,7 @@ static double move_worth(const struct place *place, const struct plan_options *o
     int from = place->at[instance], start = place->space->start[instance];
     int hosts = (place->n_residents[host] == 0) - (place->n_residents[from] == 1);
     int moves = start < 0 ? 0 : (host != start) - (from != start);
-    if (options->max_moves >= 0 && place->n_moved + moves > options->max_moves)
+    if (place->n_moved + moves > place_budget(place->space, options))
         return -INFINITY;
     return worth(place, options, place_gain(place, instance, host), hosts, moves);
 }

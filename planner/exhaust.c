@@ -84,7 +84,7 @@ static bool try_from(struct trial *t, int depth)
             break;
         }
         place_move(place, i, h);
-        bool late = t->options->max_moves >= 0 && place->n_moved > t->options->max_moves;
+        bool late = place->n_moved > place_budget(space, t->options);
         if (!late && !spoiled(place, h) && try_from(t, depth + 1))
             return true;
         place_move(place, i, -1);

@@ -39,7 +39,7 @@ static void explain_one(const struct place *place, const struct plan_options *op
                                     place->at[i], host);
     if (why)
         buf_puts(out, why);
-    else if (options->max_moves >= 0 && place->n_moved >= options->max_moves &&
+    else if (place->n_moved >= place_budget(space, options) &&
              place->at[i] == space->start[i])
         buf_puts(out, "no moves left");
     else if (options->objective == OBJECTIVE_HOSTS)

@@ -23,4 +23,7 @@ int hubs_finish(struct space *space, const struct plan_options *options,
                 const struct effort *effort, const int *best_at, const struct value *best,
                 struct plan *out, struct err *err);
 
+/* Says that more instances are placed nowhere than may move; NULL where not. Caller frees. */
+char *hubs_budget_why(const struct space *space, const struct plan_options *options);
+
 #endif

@@ -200,8 +200,11 @@ static void oa_work(void *ctx)
 
 /* An over-full host, or one that breaks a rule by what cannot leave: nothing can mend it. The text
  * names host and instance. */
-static char *oa_hopeless(const struct space *space)
+static char *oa_hopeless(const struct space *space, const struct plan_options *options)
 {
+    char *budget = hubs_budget_why(space, options);
+    if (budget)
+        return budget;
     AUTO_FREE int64_t *used = mem_array((size_t)space->n_hosts * LOAD_DIMS, sizeof *used);
     for (int i = 0; i < space->n; i++)
         for (int d = 0; space->fixed[i] && d < space->dims; d++)
@@ -256,7 +259,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
         return -1;
     out->planner = mem_strdup("oa");
     space->strict = true;
-    char *hopeless = oa_hopeless(space);
+    char *hopeless = oa_hopeless(space, options);
     if (hopeless)
         return oa_without(space, options, hopeless, out, err);
     AUTO(finding) struct finding *finding = finding_new(space->n);

@@ -17,7 +17,7 @@ struct plan_options {
     enum objective objective;
     enum granularity granularity;
     int64_t time_limit_ms; /* > 0 */
-    int64_t max_moves;     /* -1: no limit; counts replicas */
+    int64_t max_moves;     /* -1: no limit; counts replicas, placements of unplaced ones too */
     bool move_stateful;
     bool frontier;
     uint64_t seed;

@@ -72,6 +72,7 @@ static void instances_init(struct space *space, const struct model *model, bool 
         space->fixed_why[i] =
             space->start[i] >= 0 ? instance_fixed_why(model, i, move_stateful) : NULL;
         space->fixed[i] = space->fixed_why[i];
+        space->n_new += space->start[i] < 0;
         if (!space->fixed[i])
             space->movable[space->n_movable++] = i;
     }
@@ -492,6 +493,11 @@ bool place_holds(const struct place *place)
         if (host_over(place, h) > 0 && host_counts(place, h))
             return false;
     return true;
+}
+
+int64_t place_budget(const struct space *space, const struct plan_options *options)
+{
+    return options->max_moves < 0 ? INT64_MAX : options->max_moves - space->n_new;
 }
 
 double place_score_exact(const struct place *place)

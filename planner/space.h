@@ -32,6 +32,7 @@ struct space {
     int *movable, n_movable;
     bool *open;               /* by host: may receive */
     int *start;               /* the model's placement */
+    int n_new;                /* instances that are placed nowhere yet */
     int (*groups)[2];         /* of each instance; -1 for none */
     int *size;                /* of each group */
     int *only;                /* the instance of a group of one, else its first member */
@@ -86,6 +87,9 @@ bool place_allows(const struct place *place, int instance, int host);
 /* Nothing unplaced, nothing above capacity that received anything, all rules hold (or are broken
  * nowhere more than at the start). */
 bool place_holds(const struct place *place);
+/* How many placed instances may move: what --max-moves leaves beside the placing of those that are
+ * nowhere, which are moves too; below 0 when not even these can be. INT64_MAX: no limit. */
+int64_t place_budget(const struct space *space, const struct plan_options *options);
 /* The score summed anew, in row order. */
 double place_score_exact(const struct place *place);
 

@@ -27,7 +27,7 @@ static bool end_holds(const struct walk *walk)
         struct load load = instance_load(&model->instances[i]);
         load_add(&used[walk->at[i]], &load);
         newcomer[walk->at[i]] |= walk->at[i] != walk->start[i];
-        moves += walk->start[i] >= 0 && walk->at[i] != walk->start[i];
+        moves += walk->at[i] != walk->start[i];
     }
     for (size_t h = 0; h < model->n_hosts && ok; h++) {
         struct load offer = host_offer(&model->hosts[h]), none = {0};

@@ -17,7 +17,7 @@ struct brute {
 
 /* All placements that a plan may end in: what is fixed stays, nothing goes to a closed or over-full
  * host, no rule is broken (`strict`), or broken more than at the start, at most max_moves (-1: any)
- * instances move. Strict also asks that no host stays over-full. */
+ * instances move or are placed. Strict also asks that no host stays over-full. */
 struct brute brute_force(const struct model *model, const struct affinity *rows, size_t n,
                          bool move_stateful, int64_t max_moves, bool strict);
 

@@ -80,7 +80,8 @@ static int sweep(const char *planner, const struct wild *wild, bool strict, uint
             continue;
         assert_true(plan->affinity_bound >= best.score - 1e-12);
         assert_true(plan->hosts_bound <= best.fewest_hosts);
-        assert_true(given.options.max_moves < 0 || plan->restarts <= given.options.max_moves);
+        assert_true(given.options.max_moves < 0 ||
+                    (int64_t)plan->n_moves <= given.options.max_moves);
         bool at_best = given.options.objective == OBJECTIVE_HOSTS
                            ? plan->hosts_after == best.fewest_hosts
                            : fabs(plan->affinity_after - best.score) <= 1e-9;
