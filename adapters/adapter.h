@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "model/base/buf.h"
 #include "model/base/err.h"
 #include "model/model.h"
 #include "model/plan.h"
@@ -131,6 +132,60 @@ struct settle_report {
     char detail[200];
 };
 
+/* What became of a move, told where the people of the cluster look. Borrowed. */
+struct announcement {
+    int64_t cycle, seq;
+    const char *service, *instance; /* instance NULL: the service as a whole */
+    const char *target;             /* host; NULL: several, or unknown */
+    const char *state;              /* "applied", "missed", "failed", "undone", … */
+    const char *reason;             /* NULL: none */
+    bool bad;                       /* somebody should look at it */
+};
+
+struct keeper_state {
+    bool leads;     /* the lock is ours */
+    bool paused;    /* by the switch: begin nothing, finish what is under way */
+    char text[300]; /* who leads, what is wrong, who paused; changes only when the fact does */
+};
+
+/* A mark that the cluster bears, perhaps of a daemon whose store is gone. Borrowed. */
+struct keeper_mark {
+    struct placement placement;
+    int64_t at_ms;     /* wall time of its writing */
+    const char *saved; /* what undo() needs */
+};
+
+/* What a daemon offers to the cluster itself over HTTPS. */
+struct keeper_address {
+    const char *listen, *cert_file, *key_file;
+};
+
+/* What an orchestrator keeps up between requests, as long as the executor lives: the lock by which
+ * of several daemons only one writes, the switch by which people stop it, what the cluster asks of
+ * it. One per source. No function waits longer than a few short requests; all but open() and close()
+ * may be NULL. */
+struct keeper {
+    /* `pid`: of the daemon, whose lock it is. */
+    int (*open)(const struct source *source, int64_t pid, void **ctx, struct err *err);
+    /* Takes or renews the lock and looks at the switch; the ms until it wants to be called again. */
+    int64_t (*turn)(void *ctx, struct keeper_state *out);
+    /* May anything be written at this moment? By the local clock alone. ERR_UNREACHABLE: not now, and
+     * why; nobody knows whether later. */
+    int (*may_write)(void *ctx, struct err *err);
+    /* Calls `each` for every mark in the app's part of the cluster. */
+    int (*marks)(void *ctx, const struct app_scope *app,
+                 void (*each)(void *arg, const struct keeper_mark *mark), void *arg,
+                 struct err *err);
+    /* As well as it can: nothing depends on it. */
+    void (*announce)(void *ctx, const struct announcement *what);
+    /* Where it wants to be reached; false: nowhere. Borrowed until close(). */
+    bool (*address)(void *ctx, struct keeper_address *out);
+    /* The answer to a POST: an HTTP status, and a JSON document appended to *out. */
+    unsigned (*answer)(void *ctx, const char *path, const char *body, size_t size,
+                       struct buf *out);
+    void (*close)(void *ctx); /* gives the lock back */
+};
+
 struct orchestrator {
     const char *name, *summary;
     const struct option_spec *options;
@@ -153,6 +208,10 @@ struct orchestrator {
     int (*release)(void *ctx, const struct app_scope *app, const char *service, bool dry_run,
                    int64_t *restarts, struct err *err);
     void (*close)(void *ctx);
+    const struct keeper *keeper; /* NULL: it needs none */
+    /* Called after open() with what the keeper's open() made, which outlives this ctx: every single
+     * write asks may_write() first. NULL where there is no keeper. */
+    void (*attach)(void *ctx, void *keeper_ctx);
 };
 
 /* registry.c: ended by NULL. */

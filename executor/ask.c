@@ -76,6 +76,9 @@ int ask_place(struct drive *d, const struct step *step, struct err *err)
     char *saved = NULL;
     AUTO_FREE struct placement_count *counts = mem_array(step->n_targets + 1, sizeof *counts);
     struct placement placement = placement_of(d, step, counts);
+    if (kept_may_write(d->kept, err) < 0) {
+        return -1;
+    }
     if (d->orchestrator->place(d->orchestrator_ctx, &placement, &saved, err) < 0) {
         free(saved);
         return -1;

@@ -27,9 +27,14 @@ int drive_open(struct drive *d, struct stage *stage, struct request *request, st
         d->cluster->open(&request->cluster, &d->cluster_ctx, err) < 0) {
         return -1;
     }
-    if (d->orchestrator->open(&request->orchestrator, &d->orchestrator_ctx, err) < 0) {
+    if (kept_join(stage, d->orchestrator, &request->orchestrator, &d->kept, err) < 0 ||
+        d->orchestrator->open(&request->orchestrator, &d->orchestrator_ctx, err) < 0) {
+        kept_leave(d->kept);
         d->cluster->close(d->cluster_ctx);
         return -1;
+    }
+    if (d->kept && d->orchestrator->attach) {
+        d->orchestrator->attach(d->orchestrator_ctx, kept_ctx(d->kept));
     }
     lineage_init(&d->lineage, request->model);
     lineage_follow(&d->lineage, &request->done);
@@ -41,6 +46,7 @@ int drive_open(struct drive *d, struct stage *stage, struct request *request, st
 void drive_close(struct drive *d)
 {
     d->orchestrator->close(d->orchestrator_ctx);
+    kept_leave(d->kept);
     d->cluster->close(d->cluster_ctx);
     lineage_wipe(&d->lineage);
     outcomes_wipe(&d->told);
@@ -78,6 +84,7 @@ void drive_tell(struct drive *d, struct outcome outcome)
     d->last_ms = outcome.settled_ms;
     buf_printf(&members, "\"total\":%lld,\"outcome\":", (long long)d->total);
     outcome_encode(&outcome, &members);
+    kept_announce(d->kept, d->request->cycle, &outcome);
     *ARRAY_PUSH(d->told.list, d->told.n) = outcome;
     if (outcome.instance && outcome.instance_now && outcome.instance_now[0]) {
         lineage_rename(&d->lineage, outcome.instance, outcome.instance_now);

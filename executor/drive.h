@@ -3,6 +3,7 @@
 #ifndef REMAP_EXECUTOR_DRIVE_H
 #define REMAP_EXECUTOR_DRIVE_H
 
+#include "executor/keep.h"
 #include "executor/request.h"
 #include "executor/view.h"
 #include "model/wire/stage.h"
@@ -14,6 +15,7 @@ struct drive {
     void *cluster_ctx;
     const struct orchestrator *orchestrator;
     void *orchestrator_ctx;
+    struct kept *kept; /* lock, pause, announcements; NULL: the orchestrator has none */
     struct lineage lineage;
     struct outcomes told; /* of this attempt, in the order to be kept */
     int64_t next_seq, work, total;

@@ -247,7 +247,10 @@ int execute_handle(struct stage *stage, const struct stage_request *request, str
     if (drive_open(&run.drive, stage, r, err) < 0) {
         return -1;
     }
-    int done = r->undo ? run_undo(&run, err) : run_plan(&run, err);
+    int done = kept_await(run.drive.kept, err);
+    if (done == 0) {
+        done = r->undo ? run_undo(&run, err) : run_plan(&run, err);
+    }
     if (done == 0) {
         result_encode(&run, result);
     }

@@ -1,6 +1,7 @@
 /* main.c - remap-executor: applies plans one move at a time, validated before each, recorded before
  * and after (paper §5.6, §6.5). */
 #include "executor/execute.h"
+#include "executor/keep.h"
 #include "executor/release.h"
 #include "model/base/mem.h"
 
@@ -12,6 +13,9 @@ static const struct stage_program program = {
     .summary = "carries out a plan, move by move",
     .handlers = handlers,
     .n_handlers = ARRAY_LEN(handlers),
+    .open = keep_open,
+    .close = keep_close,
+    .configure = keep_configure,
 };
 
 int main(int argc, char **argv)

@@ -209,7 +209,10 @@ void moves_discard(struct run *run, const char *why)
 int moves_make(struct run *run, struct err *err)
 {
     while (run->n_queue > 0 && !run_stopped(run)) {
-        if (stage_stopping(run->drive.stage)) {
+        const char *paused;
+        if (kept_paused(run->drive.kept, &paused)) {
+            run_stop(run, "%s", paused);
+        } else if (stage_stopping(run->drive.stage)) {
             run_stop(run, "stopped on request");
         } else if (run_limit_reached(run)) {
             char text[80];

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "executor/keep.h"
 #include "executor/request.h"
 #include "model/base/clock.h"
 
@@ -20,6 +21,7 @@ struct release {
     const struct orchestrator *adapter;
     const struct cluster_adapter *inspector;
     void *ctx, *inspector_ctx;
+    struct kept *kept;
     int64_t done, restarts;
 };
 
@@ -61,8 +63,11 @@ static int open_adapters(struct release *r, struct err *err)
                        r->adapter ? r->cluster.type : r->orchestrator.type);
     if (source_check(&r->orchestrator, r->adapter->options, err) < 0 ||
         source_check(&r->cluster, r->inspector->options, err) < 0 ||
+        kept_join(r->stage, r->adapter, &r->orchestrator, &r->kept, err) < 0 ||
         r->adapter->open(&r->orchestrator, &r->ctx, err) < 0)
         return -1;
+    if (r->kept && r->adapter->attach)
+        r->adapter->attach(r->ctx, kept_ctx(r->kept));
     return r->inspector->open(&r->cluster, &r->inspector_ctx, err);
 }
 
@@ -128,6 +133,8 @@ int release_handle(struct stage *stage, const struct stage_request *request, str
     int rc = tree ? read_root(&root, &r, err) : -1;
     if (rc == 0)
         rc = open_adapters(&r, err);
+    if (rc == 0 && !r.dry_run)
+        rc = kept_await(r.kept, err);
     if (rc == 0)
         rc = release_all(&r, err);
     if (rc == 0)
@@ -136,6 +143,7 @@ int release_handle(struct stage *stage, const struct stage_request *request, str
         r.inspector->close(r.inspector_ctx);
     if (r.ctx)
         r.adapter->close(r.ctx);
+    kept_leave(r.kept);
     request_wipe_app(&r.app);
     request_wipe_source(&r.orchestrator);
     request_wipe_source(&r.cluster);

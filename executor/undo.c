@@ -19,7 +19,9 @@ static int undo_once(struct drive *d, const struct intent *intent, struct err *e
                                   .instance = intent->instance,
                                   .source = intent->source,
                                   .target = intent->target};
-    return d->orchestrator->undo(d->orchestrator_ctx, &placement, intent->saved, err);
+    return kept_may_write(d->kept, err) < 0
+               ? -1
+               : d->orchestrator->undo(d->orchestrator_ctx, &placement, intent->saved, err);
 }
 
 /* Does the cluster show it where it was (and under its old name: *now)? */

@@ -28,6 +28,8 @@ struct kube_api {
     bool has_credential;
     struct http *http; /* NULL: to be made (again) */
     int64_t timeout_ms, attempts, mib;
+    int (*may_write)(void *ctx, struct err *err); /* NULL: always */
+    void *may_write_ctx;
 };
 
 int kube_api_open(const struct source *source, struct kube_api **out, struct err *err)
@@ -52,6 +54,12 @@ void kube_api_close(struct kube_api *api)
     kube_access_free(api->access);
     free(api->name);
     free(api);
+}
+
+void kube_api_guard(struct kube_api *api, int (*may_write)(void *ctx, struct err *err), void *ctx)
+{
+    api->may_write = may_write;
+    api->may_write_ctx = ctx;
 }
 
 const char *kube_api_space(const struct kube_api *api)
@@ -195,7 +203,8 @@ static int call_once(struct kube_api *api, struct call *call, bool again, struct
 {
     struct http *http;
     call->status = (struct kube_status){.retry_after_ms = -1};
-    if (kube_api_connect(api, again, &http, err))
+    if (kube_api_connect(api, again, &http, err) ||
+        (call->body && api->may_write && api->may_write(api->may_write_ctx, err)))
         return -1;
     int rc = call->body ? http_send(http, call->method, call->path, call->content_type, call->body,
                                     call->size, &call->answer, err)

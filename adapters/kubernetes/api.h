@@ -47,6 +47,10 @@ static inline void kube_api_free(struct kube_api *api)
 }
 AUTO_DEFINE(kube_api)
 
+/* From now on every request of kube_api_send() asks this first, each time right before it goes out;
+ * -1: it does not, and *err is the error. */
+void kube_api_guard(struct kube_api *api, int (*may_write)(void *ctx, struct err *err), void *ctx);
+
 /* Our own namespace in a cluster, the context's elsewhere, else "default". */
 const char *kube_api_space(const struct kube_api *api);
 /* For messages: the server's URL. */

@@ -1,7 +1,9 @@
-/* configure.c - writes the message that tells the monitor what to listen to. */
+/* configure.c - writes the messages that tell the monitor what to listen to, and the executor what to
+ * keep up between requests. */
 #include "model/manager/configure.h"
 
 #include "model/base/json.h"
+#include "model/manager/request.h"
 
 static void put_text(struct buf *out, const char *key, const char *text)
 {
@@ -53,4 +55,23 @@ void configure_build(const struct config_webhooks *hooks, struct buf *out)
         buf_puts(out, "}");
     }
     buf_puts(out, "]}}");
+}
+
+void configure_executor(const struct config *config, int64_t since_ms, struct buf *out)
+{
+    bool first = true;
+    buf_printf(out, "{\"v\":1,\"since_ms\":%lld,\"orchestrators\":[", (long long)since_ms);
+    for (size_t i = 0; i < config->n_apps; i++) {
+        const struct config_app *app = &config->apps[i];
+        const char *name = app->orchestrator ? app->orchestrator : app->cluster;
+        if (app->mode == MODE_OBSERVE)
+            continue;
+        buf_puts(out, first ? "{\"app\":" : ",{\"app\":");
+        request_app(app, out);
+        buf_puts(out, ",\"orchestrator\":");
+        request_source(config_source(config, name), out);
+        buf_puts(out, "}");
+        first = false;
+    }
+    buf_puts(out, "]}");
 }

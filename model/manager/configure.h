@@ -1,4 +1,4 @@
-/* configure.h - the body of `configure` (model/wire/README.md), from the configuration. */
+/* configure.h - the bodies of `configure` (model/wire/README.md), from the configuration. */
 #ifndef REMAP_MANAGER_CONFIGURE_H
 #define REMAP_MANAGER_CONFIGURE_H
 
@@ -7,5 +7,9 @@
 
 /* hooks may be NULL: nothing is to be listened for. */
 void configure_build(const struct config_webhooks *hooks, struct buf *out);
+
+/* For the executor: the orchestrators of the apps that may be moved (modes propose and act), since
+ * which wall time the store knows of moves. */
+void configure_executor(const struct config *config, int64_t since_ms, struct buf *out);
 
 #endif

@@ -432,8 +432,8 @@ static void on_hello(void *ctx, enum party stage, int64_t pid)
         return;
     }
     m->hello[stage] = true;
-    if (stage == PARTY_MONITOR)
-        manager_configure(m);
+    if (stage == PARTY_MONITOR || stage == PARTY_EXECUTOR)
+        manager_configure(m, stage);
     tell_ready(m);
     manager_event(m, (struct engine_event){.type = EV_STAGE_UP, .stage = stage});
 }
@@ -456,7 +456,7 @@ static void on_received(void *ctx, enum party from, const char *peer, const stru
         failure_received(m, from, env, body, size);
         break;
     case MSG_EVENT:
-        event_received(m, env, body, size);
+        event_received(m, from, env, body, size);
         break;
     case MSG_COMMAND:
         command_received(m, peer, body, size);

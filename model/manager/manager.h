@@ -174,8 +174,8 @@ void release_free(struct release *release);
 
 /* --- manager_hooks.c --- */
 /* Tells the monitor what to listen to, if it is there and this is `run`. */
-void manager_configure(struct manager *m);
-void event_received(struct manager *m, const struct envelope *env, const char *body,
+void manager_configure(struct manager *m, enum party stage);
+void event_received(struct manager *m, enum party from, const struct envelope *env, const char *body,
                     size_t size);
 
 /* --- manager_start.c --- */

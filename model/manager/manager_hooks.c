@@ -16,15 +16,29 @@
 
 /* --- configure --- */
 
-void manager_configure(struct manager *m)
+/* When the oldest cycle of the store began; now where there is none. What a cluster shows of before
+ * is not of this store. */
+static int64_t store_since_ms(struct manager *m)
 {
-    if (!m->options->listen || !m->hello[PARTY_MONITOR])
+    struct err err = ERR_INIT;
+    int64_t since_ms = clock_wall_ms();
+    if (store_cycles_since(m->store, &since_ms, &err) < 0)
+        log_warn("%s", err.text);
+    return since_ms;
+}
+
+void manager_configure(struct manager *m, enum party stage)
+{
+    if (!m->options->listen || !m->hello[stage])
         return;
     struct err err = ERR_INIT;
     struct envelope env = {.type = MSG_CONFIGURE};
     struct buf body = BUF_INIT;
-    configure_build(m->config->webhooks, &body);
-    if (bus_send(m->bus, PARTY_MONITOR, &env, &body, &err) < 0)
+    if (stage == PARTY_MONITOR)
+        configure_build(m->config->webhooks, &body);
+    else
+        configure_executor(m->config, store_since_ms(m), &body);
+    if (bus_send(m->bus, stage, &env, &body, &err) < 0)
         log_warn("configure not sent: %s", err.text); /* it died: its next hello brings it */
     buf_wipe(&body);
 }
@@ -92,7 +106,8 @@ static int event_store(struct manager *m, const struct event *event, int64_t *ro
                            err);
 }
 
-void event_received(struct manager *m, const struct envelope *env, const char *body, size_t size)
+void event_received(struct manager *m, enum party from, const struct envelope *env,
+                    const char *body, size_t size)
 {
     struct err err = ERR_INIT;
     struct event event;
@@ -112,7 +127,7 @@ void event_received(struct manager *m, const struct envelope *env, const char *b
     buf_printf(&answer, "{\"v\":1,\"id\":%lld,\"duplicate\":%s}", (long long)row,
                duplicate ? "true" : "false");
     struct envelope stored = {.type = MSG_STORED, .id = env->id};
-    if (bus_send(m->bus, PARTY_MONITOR, &stored, &answer, &err) < 0)
+    if (bus_send(m->bus, from, &stored, &answer, &err) < 0)
         log_warn("stored not sent: %s", err.text);
     buf_wipe(&answer);
     if (!duplicate && strcmp(event.kind, "deploy") == 0)

@@ -224,6 +224,7 @@ void manager_reload(struct manager *m)
     log_init("remap", m->config->log_level, m->config->log_format);
     log_info("configuration read again: %s", m->config->path);
     manager_note(m, NULL, "config", 0, "read again");
-    manager_configure(m);
+    manager_configure(m, PARTY_MONITOR);
+    manager_configure(m, PARTY_EXECUTOR);
     manager_work(m);
 }

@@ -62,6 +62,8 @@ int store_cycle_new(struct store *store, const char *app, const char *trigger, c
 /* State, reason (NULL keeps), attempt, deadline, end in one statement. ERR_NOT_FOUND. */
 int store_cycle_set(struct store *store, int64_t id, const char *state, const char *reason,
                     int64_t attempt, int64_t deadline_ms, int64_t ended_ms, struct err *err);
+/* When the oldest cycle began; *started_ms stays where there is none. */
+int store_cycles_since(struct store *store, int64_t *started_ms, struct err *err);
 /* ERR_NOT_FOUND; caller wipes. */
 int store_cycle_get(struct store *store, int64_t id, struct cycle_row *out, struct err *err);
 /* Cycles that have not ended, oldest first; caller wipes rows and frees. */

@@ -24,7 +24,8 @@ static const struct {
     unsigned also_from, also_to;
 } message_types[MSG_N_TYPES] = {
     [MSG_HELLO] = {"hello", EXTRA_NONE, STAGES, TO(PARTY_MANAGER), 0, 0},
-    [MSG_EVENT] = {"event", EXTRA_ID, TO(PARTY_MONITOR), TO(PARTY_MANAGER), 0, 0},
+    [MSG_EVENT] = {"event", EXTRA_ID, TO(PARTY_MONITOR) | TO(PARTY_EXECUTOR), TO(PARTY_MANAGER), 0,
+                   0},
     [MSG_INTENT] = {"intent", EXTRA_SEQ, TO(PARTY_EXECUTOR), TO(PARTY_MANAGER), 0, 0},
     [MSG_PROGRESS] = {"progress", EXTRA_NONE, STAGES, TO(PARTY_MANAGER), 0, 0},
     [MSG_RESULT] = {"result", EXTRA_NONE, STAGES, TO(PARTY_MANAGER), TO(PARTY_MANAGER),
@@ -40,8 +41,10 @@ static const struct {
     [MSG_CHECK] = {"check", EXTRA_NONE, 0, 0, 0, 0},
     [MSG_IMPORT] = {"import", EXTRA_NONE, 0, 0, 0, 0},
     [MSG_PROCEED] = {"proceed", EXTRA_SEQ, TO(PARTY_MANAGER), TO(PARTY_EXECUTOR), 0, 0},
-    [MSG_STORED] = {"stored", EXTRA_ID, TO(PARTY_MANAGER), TO(PARTY_MONITOR), 0, 0},
-    [MSG_CONFIGURE] = {"configure", EXTRA_NONE, TO(PARTY_MANAGER), TO(PARTY_MONITOR), 0, 0},
+    [MSG_STORED] = {"stored", EXTRA_ID, TO(PARTY_MANAGER), TO(PARTY_MONITOR) | TO(PARTY_EXECUTOR), 0,
+                    0},
+    [MSG_CONFIGURE] = {"configure", EXTRA_NONE, TO(PARTY_MANAGER),
+                       TO(PARTY_MONITOR) | TO(PARTY_EXECUTOR), 0, 0},
     [MSG_STOP] = {"stop", EXTRA_NONE, TO(PARTY_MANAGER), STAGES, 0, 0},
 };
 

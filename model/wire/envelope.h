@@ -35,8 +35,9 @@ enum message_type {
     MSG_CHECK,   /* → monitor: reach every source and say what is seen (filter only) */
     MSG_IMPORT,  /* → monitor: recorded data into a model (filter only) */
     MSG_PROCEED, /* → executor: the intent is committed */
-    MSG_STORED,  /* → monitor: the event is committed */
-    MSG_CONFIGURE, /* → monitor: what to listen to from now on; no answer (as a filter: a check) */
+    MSG_STORED,  /* → monitor, executor: the event is committed */
+    MSG_CONFIGURE, /* → monitor: what to listen to from now on; → executor: what to keep up between
+                      requests; no answer (as a filter of the monitor: a check) */
     MSG_STOP,    /* → any stage: wind up the request of this cycle; cycle 0: leave */
     MSG_N_TYPES
 };

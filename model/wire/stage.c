@@ -164,6 +164,11 @@ struct loop *stage_loop(struct stage *stage)
     return stage->loop;
 }
 
+void *stage_state(struct stage *stage)
+{
+    return stage->state;
+}
+
 void stage_watch(struct stage *stage, int fd, short events, loop_fd_fn *fn, void *ctx)
 {
     loop_watch(stage->loop, fd, events, fn, ctx);

@@ -87,6 +87,8 @@ void stage_watch(struct stage *stage, int fd, short events, loop_fd_fn *fn, void
 void stage_unwatch(struct stage *stage, int fd);
 /* The loop itself, for what has timers of its own (a listener). */
 struct loop *stage_loop(struct stage *stage);
+/* What the program's open() made; NULL where there is none (a filter). */
+void *stage_state(struct stage *stage);
 /* True when running as a filter (no store behind it). */
 bool stage_is_filter(const struct stage *stage);
 

@@ -23,7 +23,7 @@ while read -r library users; do
     done
 done <<END
 sqlite remap
-microhttpd remap remap-simulated remap-monitor
+microhttpd remap remap-simulated remap-monitor remap-executor
 crypto remap-monitor ?remap-executor
 curl ?remap-monitor ?remap-executor
 glpk ?remap-planner

@@ -8,6 +8,7 @@
 
 #include "adapters/adapter.h"
 #include "executor/execute.h"
+#include "executor/keep.h"
 #include "model/model_json.h"
 
 static struct scripted *world; /* adapters get no context of ours but this */
@@ -586,6 +587,57 @@ void stage_wait_through(struct stage *stage, int64_t ms)
 {
     (void)stage;
     time_pass(ms);
+}
+
+/* --- the lock (executor/keep.h) --- */
+
+int kept_join(struct stage *stage, const struct orchestrator *orchestrator,
+              const struct source *source, struct kept **out, struct err *err)
+{
+    (void)stage;
+    (void)orchestrator;
+    (void)source;
+    (void)err;
+    *out = NULL;
+    return 0;
+}
+
+void kept_leave(struct kept *kept)
+{
+    (void)kept;
+}
+
+void *kept_ctx(const struct kept *kept)
+{
+    (void)kept;
+    return NULL;
+}
+
+int kept_await(struct kept *kept, struct err *err)
+{
+    (void)kept;
+    return world->locked_out ? err_set(err, ERR_REFUSED, "the lock is held by another") : 0;
+}
+
+int kept_may_write(struct kept *kept, struct err *err)
+{
+    (void)kept;
+    return world->lock_gone > 0 && world->lock_gone-- ? err_set(err, ERR_UNREACHABLE, "no lock")
+                                                      : 0;
+}
+
+bool kept_paused(const struct kept *kept, const char **why)
+{
+    (void)kept;
+    *why = world->paused;
+    return world->paused != NULL;
+}
+
+void kept_announce(struct kept *kept, int64_t cycle, const struct outcome *outcome)
+{
+    (void)kept;
+    (void)cycle;
+    (void)outcome;
 }
 
 /* --- requests --- */

@@ -1,7 +1,7 @@
 /* scripted_cluster.h - a cluster, its orchestrator, the manager's store and the stage around the
  * executor, all in one process and on a clock of its own: for faults and deaths at chosen points
  * that the embedded cluster cannot show, and for an orchestrator without marks. The test links this
- * instead of adapters/registry.c and model/wire/stage.c, with --wrap=clock_mono_ms. */
+ * instead of adapters/registry.c, executor/keep.c and model/wire/stage.c, with --wrap=clock_mono_ms. */
 #ifndef REMAP_TESTS_SCRIPTED_CLUSTER_H
 #define REMAP_TESTS_SCRIPTED_CLUSTER_H
 
@@ -56,6 +56,9 @@ struct scripted {
 
     int64_t calls_left; /* until the executor dies; -1: it lives */
     bool dead, stop, leave;
+    bool locked_out;    /* somebody else holds the lock: no attempt begins */
+    int64_t lock_gone;  /* so many asks to write are refused, as without the lock */
+    const char *paused; /* why, NULL: not */
     /* Called at every look at the cluster, to make things happen. */
     void (*on_inspect)(struct scripted *world);
     int inspections;

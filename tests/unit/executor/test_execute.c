@@ -505,6 +505,44 @@ static void test_stop_when_remap_leaves_keeps_the_rest_for_later(void **state)
     world_free(&w);
 }
 
+static void pause_now(struct scripted *s)
+{
+    s->paused = "paused by somebody"; /* the look before the first move: that one is begun */
+}
+
+static void test_pause_when_a_move_is_begun_finishes_it_and_discards_the_rest(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->on_inspect = pause_now;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "discarded");
+    CHECK_REASON(w, 2, "plan stopped: paused by somebody");
+    world_free(&w);
+}
+
+static void test_lock_when_another_holds_it_fails_the_request_and_moves_nothing(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->locked_out = true;
+    assert_int_equal(scripted_attempt(w.s), -1);
+    assert_string_equal(w.s->stopped, "the lock is held by another");
+    CHECK_STATE(w, 1, "planned");
+    world_free(&w);
+}
+
+static void test_lock_when_it_is_gone_for_a_while_the_move_waits_for_it(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->lock_gone = 3;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    check_done(&w);
+    world_free(&w);
+}
+
 static void test_plan_when_moves_are_limited_discards_those_beyond(void **state)
 {
     (void)state;
@@ -700,6 +738,9 @@ int main(void)
         cmocka_unit_test(test_newborn_when_no_partner_has_room_stays),
         cmocka_unit_test(test_stop_when_a_move_is_under_way_finishes_it_and_discards_the_rest),
         cmocka_unit_test(test_stop_when_remap_leaves_keeps_the_rest_for_later),
+        cmocka_unit_test(test_pause_when_a_move_is_begun_finishes_it_and_discards_the_rest),
+        cmocka_unit_test(test_lock_when_another_holds_it_fails_the_request_and_moves_nothing),
+        cmocka_unit_test(test_lock_when_it_is_gone_for_a_while_the_move_waits_for_it),
         cmocka_unit_test(test_plan_when_moves_are_limited_discards_those_beyond),
         cmocka_unit_test(test_undo_when_asked_puts_every_move_back),
         cmocka_unit_test(test_undo_when_a_replica_landed_elsewhere_takes_it_back_too),

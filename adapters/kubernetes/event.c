@@ -1,0 +1,132 @@
+/* event.c - see event.h; kubernetes/api:events/v1/types.go. */
+#include "adapters/kubernetes/event.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "adapters/kubernetes/kube.h"
+#include "adapters/kubernetes/when.h"
+#include "model/base/clock.h"
+#include "model/base/json.h"
+#include "model/base/utf8.h"
+
+#define MAX_NOTE 1024   /* events/v1: note is at most 1 kB */
+#define MAX_REPORTER 128 /* and reportingInstance 128 characters */
+
+static const struct {
+    const char *kind, *plural;
+} kinds[] = {{"Deployment", "deployments"}, {"StatefulSet", "statefulsets"}};
+
+int service_name_parse(const char *service, struct service_name *out)
+{
+    const char *first = strchr(service, '/');
+    if (!first || first == service || !first[1])
+        return -1;
+    const char *second = strchr(first + 1, '/');
+    *out = (struct service_name){.space = service, .space_size = (size_t)(first - service)};
+    if (second) {
+        out->kind = first + 1;
+        out->kind_size = (size_t)(second - first - 1);
+    }
+    out->name = second ? second + 1 : first + 1;
+    return *out->name && !strchr(out->name, '/') && (!second || out->kind_size) ? 0 : -1;
+}
+
+int event_workload(struct kube_api *api, const char *service, json_t **out, const char **plural,
+                   struct err *err)
+{
+    struct service_name name;
+    if (service_name_parse(service, &name) < 0)
+        return err_set(err, ERR_NOT_FOUND, "%s is no namespace/name", service);
+    AUTO_FREE char *space = mem_strndup(name.space, name.space_size);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (name.kind && (strlen(kinds[i].kind) != name.kind_size ||
+                          strncasecmp(name.kind, kinds[i].kind, name.kind_size) != 0))
+            continue;
+        AUTO_FREE char *path = kube_api_path("apps/v1", space, kinds[i].plural, name.name);
+        struct err why = ERR_INIT;
+        if (kube_api_get(api, path, out, NULL, &why) == 0) {
+            *plural = kinds[i].plural;
+            return 0;
+        }
+        if (why.kind != ERR_NOT_FOUND) {
+            *err = why;
+            return -1;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "%s is no Deployment or StatefulSet", service);
+}
+
+static const char *kind_of(const char *plural)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (strcmp(plural, kinds[i].plural) == 0)
+            return kinds[i].kind;
+    return "Deployment";
+}
+
+/* A move of a whole service is a revision of its own, which surprises whoever rolls back next. */
+static void put_note(const struct announcement *what, struct buf *out)
+{
+    buf_printf(out, "remap cycle %" PRId64 ", move %" PRId64 ": %s", what->cycle, what->seq,
+               what->instance ? what->instance : what->service);
+    if (what->target)
+        buf_printf(out, " to %s", what->target);
+    buf_printf(out, ": %s", what->state);
+    if (what->reason)
+        buf_printf(out, " (%s)", what->reason);
+    if (!what->instance && strcmp(what->state, "undone") != 0)
+        buf_puts(out, ". Its placement is a revision of the template: the previous release is now one "
+                      "revision further back (kubectl rollout undo --to-revision).");
+    if (out->size > MAX_NOTE) {
+        out->size = utf8_check(out->data, MAX_NOTE); /* no half character */
+        out->data[out->size] = '\0';
+    }
+}
+
+json_t *event_encode(const json_t *workload, const char *kind, const struct announcement *what,
+                     const char *reporter, int64_t now_ms)
+{
+    const json_t *meta = kube_get(workload, "metadata");
+    const char *space = kube_text(meta, "namespace"), *name = kube_text(meta, "name");
+    const char *uid = kube_text(meta, "uid");
+    char now[WHEN_MICRO_SIZE];
+    AUTO_BUF struct buf note = BUF_INIT;
+    AUTO_FREE char *cut = mem_strndup(reporter, strnlen(reporter, MAX_REPORTER));
+    /* Unique without asking: no two moves of a cycle have the same seq and end in the same ms. */
+    AUTO_FREE char *own = mem_printf("%.200s.%" PRIx64 "%04" PRIx64, name ? name : "", (uint64_t)now_ms,
+                                     (uint64_t)what->seq & 0xffff);
+    put_note(what, &note);
+    bool undone = strcmp(what->state, "undone") == 0;
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:s,"
+                     " s:{s:s, s:s, s:s, s:s, s:s}, s:s, s:s}",
+                     "apiVersion", "events.k8s.io/v1", "kind", "Event", "metadata", "name", own,
+                     "namespace", space ? space : "default", "eventTime", when_micro(now_ms, now),
+                     "reportingController", "remap", "reportingInstance", cut, "action",
+                     undone ? "UndoMove" : "MovePod", "reason",
+                     what->bad ? "PlacementFailed"
+                     : undone  ? "PlacementUndone"
+                               : "PlacementChanged",
+                     "regarding", "apiVersion", "apps/v1", "kind", kind, "namespace",
+                     space ? space : "default", "name", name ? name : "", "uid", uid ? uid : "",
+                     "note", note.data, "type", what->bad ? "Warning" : "Normal");
+}
+
+int event_post(struct kube_api *api, const struct announcement *what, const char *reporter,
+               struct err *err)
+{
+    AUTO_JSON json_t *workload = NULL;
+    const char *plural;
+    if (event_workload(api, what->service, &workload, &plural, err) < 0)
+        return -1;
+    AUTO_JSON json_t *event =
+        event_encode(workload, kind_of(plural), what, reporter, clock_wall_ms());
+    const char *space = kube_text(kube_get(workload, "metadata"), "namespace");
+    AUTO_FREE char *path = kube_api_path("events.k8s.io/v1", space, "events", NULL);
+    if (!event)
+        return err_set(err, ERR_INTERNAL, "%s: no event of it", what->service);
+    return kube_api_send(api, "POST", path, "application/json", event, NULL, NULL, err);
+}

@@ -1,0 +1,29 @@
+/* event.h - Events of events.k8s.io on the workloads that were moved (interfaces.md 1.8), so that
+ * `kubectl describe` tells who restarted them and why. Best effort. Inside adapters/kubernetes. */
+#ifndef REMAP_KUBERNETES_EVENT_H
+#define REMAP_KUBERNETES_EVENT_H
+
+#include "adapters/kubernetes/api.h"
+
+/* What service names mean here (contract.md 7): "space/name", or "space/kind/name" where two kinds
+ * share a name. Parts are borrowed from `service`, sizes in bytes; kind NULL: not said. -1: no such
+ * name. */
+struct service_name {
+    const char *space, *kind, *name;
+    size_t space_size, kind_size;
+};
+int service_name_parse(const char *service, struct service_name *out);
+
+/* The Deployment or StatefulSet that a service name means. Caller decrefs *out; *plural is static.
+ * ERR_NOT_FOUND. */
+int event_workload(struct kube_api *api, const char *service, json_t **out, const char **plural,
+                   struct err *err);
+
+/* The Event of an announcement on that workload; `reporter` is our identity. Pure. New reference. */
+json_t *event_encode(const json_t *workload, const char *kind, const struct announcement *what,
+                     const char *reporter, int64_t now_ms);
+/* Finds the workload and posts. -1: *err says why not; nothing depends on it. */
+int event_post(struct kube_api *api, const struct announcement *what, const char *reporter,
+               struct err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* keep_internal.h - shared by keep.c (who is kept), keep_listen.c (its listener) and adopt.c (what an
+ * earlier leader left). */
+#ifndef REMAP_EXECUTOR_KEEP_INTERNAL_H
+#define REMAP_EXECUTOR_KEEP_INTERNAL_H
+
+#include "executor/keep.h"
+#include "model/wire/listener.h"
+
+struct adoption;
+
+struct kept_app { /* a part of the cluster that is moved through this source */
+    struct app_scope scope;
+};
+
+struct kept {
+    struct stage *stage;
+    struct keep *keep; /* NULL: of one request alone */
+    const struct orchestrator *orchestrator;
+    struct source source; /* owned */
+    struct kept_app *apps;
+    size_t n_apps;
+    int64_t since_ms; /* older marks are not of this store; -1: not known, nothing is adopted */
+    void *ctx;        /* the keeper's */
+    int64_t timer;
+    bool turning, configured;
+    int users;
+    struct keeper_state state;
+    int64_t turned; /* turns so far */
+    struct adoption *adoption; /* under way; NULL: none */
+    bool adopted;              /* since the lock was taken */
+
+    struct listener *listener; /* NULL: not open */
+    char *tls_cert, *tls_key, *listen_trouble;
+};
+
+/* An `events` row (a line of the log in a filter). */
+void kept_say(struct kept *kept, const char *app, const char *kind, const char *text);
+
+/* keep_listen.c: opens what the keeper wants to listen on, again where its certificate has changed. */
+void kept_listen(struct kept *kept);
+void kept_unlisten(struct kept *kept);
+
+/* adopt.c: one step of dealing with the marks of an earlier leader; true when there is nothing more
+ * to do. Called while the lock is ours. */
+bool kept_adopt(struct kept *kept);
+/* The lock is gone, or all is done: forgets what was found. */
+void kept_adopt_end(struct kept *kept);
+
+#endif
