@@ -50,11 +50,18 @@ struct note {
     char *text;
     int64_t count;
 };
+struct otlp_store;
+struct received { /* what the monitor holds that was sent to it for a source */
+    const char *source;
+    struct otlp_store *store;
+};
 struct inspection {
     struct model *model;
     struct note *notes;
     size_t n_notes;
     void *identity; /* struct identity of adapters/identity.h: joins names across tools; may be NULL */
+    const struct received *received; /* borrowed */
+    size_t n_received;
 };
 void inspection_note(struct inspection *in, const char *kind, int64_t count, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -3,6 +3,7 @@
 #include "adapters/adapter.h"
 #include "adapters/influxdb/influxdb.h"
 #include "adapters/jaeger/jaeger.h"
+#include "adapters/otlp/otlp.h"
 #include "adapters/prometheus/prometheus.h"
 #include "adapters/simulated/simulated.h"
 #include "adapters/zipkin/zipkin.h"
@@ -26,6 +27,7 @@ const struct message_adapter *const message_adapters[] = {
     &prometheus_messages,
     &zipkin_messages,
     &jaeger_messages,
+    &otlp_messages,
     NULL,
 };
 

@@ -66,7 +66,7 @@ static int decode_options(const struct jval *v, struct source *source, struct er
     return 0;
 }
 
-static int decode_source(const struct jval *v, struct source *source, struct err *err)
+int collect_source(const struct jval *v, struct source *source, struct err *err)
 {
     static const char *const keys[] = {"name", "type", "options", NULL};
     if (jval_object(v, keys, err))
@@ -88,7 +88,7 @@ static int decode_source_list(const struct jval *sources, const char *key, struc
     *count = n;
     for (size_t i = 0; i < n; i++) {
         struct jval item = jval_at(&list, i);
-        if (decode_source(&item, &(*out)[i], err))
+        if (collect_source(&item, &(*out)[i], err))
             return -1;
     }
     return 0;
@@ -101,7 +101,7 @@ static int decode_sources(const struct jval *root, struct collect *out, struct e
     if (jval_object(&v, keys, err))
         return -1;
     struct jval cluster = jval_get(&v, "cluster");
-    if (decode_source(&cluster, &out->cluster, err) ||
+    if (collect_source(&cluster, &out->cluster, err) ||
         decode_source_list(&v, "metrics", &out->metrics, &out->n_metrics, err) ||
         decode_source_list(&v, "messages", &out->messages, &out->n_messages, err))
         return -1;
@@ -194,6 +194,7 @@ void collect_wipe(struct collect *collect)
     sources_free(collect->metrics, collect->n_metrics);
     sources_free(collect->messages, collect->n_messages);
     free(collect->aliases);
+    free(collect->received);
     json_decref(collect->tree);
     memset(collect, 0, sizeof *collect);
 }

@@ -245,7 +245,10 @@ int inspection_run(const struct collect *collect, inspection_step_f *step, void 
     for (size_t i = 0; i < collect->n_aliases; i++)
         identity_add(identity, IDENTITY_SERVICE, collect->aliases[i].foreign,
                      collect->aliases[i].service);
-    struct inspection run = {.model = model, .identity = identity};
+    struct inspection run = {.model = model,
+                             .identity = identity,
+                             .received = collect->received,
+                             .n_received = collect->n_received};
     int rc = run_all(collect, step, arg, &run, err);
     if (rc == 0) {
         finish_model(collect, &run, identity);
@@ -260,6 +263,8 @@ int inspection_run(const struct collect *collect, inspection_step_f *step, void 
     }
     run.model = steal(model);
     run.identity = NULL;
+    run.received = NULL;
+    run.n_received = 0;
     *in = run;
     return 0;
 }

@@ -19,6 +19,8 @@ struct collect {
     size_t n_metrics, n_messages;
     struct collect_alias *aliases;
     size_t n_aliases;
+    struct received *received; /* owned array: what was sent to us for its sources */
+    size_t n_received;
     double headroom_cpu, headroom_mem; /* share of every host to be kept free */
     json_t *tree; /* owned */
 };
@@ -26,6 +28,9 @@ struct collect {
 /* ERR_INPUT names the place. Nothing to wipe on failure. */
 int collect_decode(const char *text, size_t size, struct collect *out, struct err *err);
 void collect_wipe(struct collect *collect);
+
+/* One source of a document; its options are to be freed, its texts are the document's. ERR_INPUT. */
+int collect_source(const struct jval *v, struct source *source, struct err *err);
 
 /* Called before each source is asked, with the number of those that have answered; -1 ends the
  * inspection with that error. */

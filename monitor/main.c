@@ -1,13 +1,48 @@
 /* main.c - remap-monitor, the M of MAPE-K (paper §5.3, §6.1): answers `collect` on the bus, listens
- * for webhooks beside it, and answers `check` and `import` as a filter. */
+ * for webhooks and for spans beside it, and answers `check` and `import` as a filter. */
 #include "adapters/http/http.h"
 #include "model/model_json.h"
 #include "model/wire/stage.h"
 #include "monitor/import.h"
 #include "monitor/inspection.h"
+#include "monitor/receiver/receiver.h"
 #include "monitor/webhook/webhook.h"
 
 #include <stdlib.h>
+
+struct monitor {
+    void *webhooks;
+    struct receivers *receivers;
+};
+
+static int monitor_open(struct stage *stage, void **state, struct err *err)
+{
+    struct monitor *monitor = mem_alloc(sizeof *monitor);
+    if (webhook_open(stage, &monitor->webhooks, err)) {
+        free(monitor);
+        return -1;
+    }
+    monitor->receivers = receivers_new(stage);
+    *state = monitor;
+    return 0;
+}
+
+static void monitor_configure(void *state, const char *body, size_t size)
+{
+    struct monitor *monitor = state;
+    webhook_configure(monitor->webhooks, body, size);
+    receivers_configure(monitor->receivers, body, size);
+}
+
+static void monitor_close(void *state)
+{
+    struct monitor *monitor = state;
+    if (!monitor)
+        return;
+    receivers_free(monitor->receivers);
+    webhook_close(monitor->webhooks);
+    free(monitor);
+}
 
 static int report_step(void *arg, int64_t done, struct err *err)
 {
@@ -36,9 +71,14 @@ static int handle_collect(struct stage *stage, const struct stage_request *reque
     if (collect_decode(request->body, request->size, &collect, err))
         return -1;
     struct inspection in = {0};
+    const struct monitor *monitor = stage_state(stage);
+    if (monitor)
+        receivers_attach(monitor->receivers, &collect);
     http_idle(let_loop_turn, stage);
     int rc = inspection_run(&collect, report_step, stage, &in, err);
     http_idle(NULL, NULL);
+    if (monitor)
+        receivers_release(monitor->receivers);
     if (rc == 0)
         rc = send_notes(stage, &in, err);
     if (rc == 0)
@@ -72,9 +112,9 @@ static const struct stage_program monitor = {
     .summary = "inspects the cluster, its metrics and its messages",
     .handlers = handlers,
     .n_handlers = ARRAY_LEN(handlers),
-    .open = webhook_open,
-    .close = webhook_close,
-    .configure = webhook_configure,
+    .open = monitor_open,
+    .close = monitor_close,
+    .configure = monitor_configure,
 };
 
 int main(int argc, char **argv)

@@ -31,6 +31,7 @@ struct http {
     struct curl_slist *headers;
     int64_t connect_timeout_ms, total_timeout_ms, backoff_ms, backoff_max_ms;
     size_t max_bytes;
+    bool any_name;
     int attempts;
     uint64_t random; /* state of the jitter: timing only, no result depends on it */
 };
@@ -183,6 +184,7 @@ struct http *http_new(const struct http_options *o, struct err *err)
     http->password = mem_strdup(o->password);
     http->password_file = mem_strdup(o->password_file);
     http->ca_file = mem_strdup(o->ca_file);
+    http->any_name = o->any_name && o->ca_file;
     http->cert_file = mem_strdup(o->cert_file);
     http->key_file = mem_strdup(o->key_file);
     http->ca_pem = mem_strdup(o->ca_pem);
@@ -362,6 +364,8 @@ static void set_tls(const struct http *http)
         curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
     set_blob(c, CURLOPT_SSLCERT_BLOB, http->cert_pem);
     set_blob(c, CURLOPT_SSLKEY_BLOB, http->key_pem);
+    if (http->any_name)
+        curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
     if (http->no_verify) {
         curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);

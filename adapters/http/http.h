@@ -32,6 +32,7 @@ struct http_options {        /* all borrowed during http_new() only; 0 and NULL 
     const char *user, *password; /* basic authentication */
     const char *password_file;   /* instead of password; read again at each request */
     const char *ca_file;         /* trust only this */
+    bool any_name;               /* … whatever host name it bears: ca_file is the server's own */
     const char *cert_file, *key_file; /* own certificate (PEM), read at each connection */
     const char *ca_pem, *cert_pem, *key_pem; /* the same three as texts */
     const char *server_name;     /* the certificate's, where it is not the URL's host */

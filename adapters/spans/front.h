@@ -152,6 +152,10 @@ void span_processes_reset(struct span_front *front);
 int span_wait(struct span_front *front, struct err *err);
 int span_flush(struct span_front *front, struct err *err);
 
+/* Sets kind and remote from OTLP's number of a kind and the span's tags. */
+void span_kind_of_otlp(struct span *span, int kind, const struct span_tags *tags,
+                       struct span_table *table);
+
 /* zipkin.c, jaeger.c, otlp.c: their states and fields. */
 int zipkin_leave(struct span_front *front, uint8_t state, struct err *err);
 int zipkin_value(struct span_front *front, uint8_t field, const struct walk_value *value,

@@ -63,14 +63,21 @@ int otlp_value(struct span_front *front, uint8_t field, const struct walk_value 
     return take_time(value, "endTimeUnixNano", &front->span.end_us, err);
 }
 
-static int finish_span(struct span_front *front, struct err *err)
+void span_kind_of_otlp(struct span *span, int kind, const struct span_tags *tags,
+                       struct span_table *table)
 {
     static const enum span_kind kinds[] = {SPAN_LOCAL,  SPAN_LOCAL,    SPAN_SERVER,
                                            SPAN_CLIENT, SPAN_PRODUCER, SPAN_CONSUMER};
+    bool known = kind >= 0 && kind < (int)ARRAY_LEN(kinds);
+    span->kind = (uint8_t)(known ? kinds[kind] : SPAN_LOCAL);
+    if (kind != 1) /* INTERNAL is no call, whatever peers it names */
+        span->remote = span_tags_peer(tags, table, (enum span_kind)span->kind);
+}
+
+static int finish_span(struct span_front *front, struct err *err)
+{
     struct span *span = &front->span;
-    span->kind = (uint8_t)kinds[front->otlp_kind];
-    if (front->otlp_kind != 1) /* INTERNAL is no call, whatever peers it names */
-        span->remote = span_tags_peer(&front->tags, front->table, (enum span_kind)span->kind);
+    span_kind_of_otlp(span, front->otlp_kind, &front->tags, front->table);
     if (span->start_us >= 0 && span->end_us >= span->start_us)
         span->duration_us = span->end_us - span->start_us;
     if (!front->resource_seen)

@@ -116,6 +116,11 @@ void span_table_limit(struct span_table *table, const struct span_limits *limits
     table->limits = *limits;
 }
 
+int32_t span_table_other(const struct span_table *table)
+{
+    return table->other;
+}
+
 struct span_limits span_table_size(const struct span_table *table)
 {
     return (struct span_limits){table->n_names, table->n_services, table->n_nodes};
@@ -253,6 +258,11 @@ void span_table_clear(struct span_table *table)
 {
     table->n_edges = 0;
     idmap_clear(&table->edge_index);
+    span_table_counts_clear(table);
+}
+
+void span_table_counts_clear(struct span_table *table)
+{
     table->counts = (struct span_counts){.from_us = -1, .to_us = -1};
 }
 

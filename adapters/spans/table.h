@@ -66,6 +66,7 @@ bool span_table_wants_addresses(const struct span_table *table);
  * only. */
 #define SPAN_OTHER "_other"
 void span_table_limit(struct span_table *table, const struct span_limits *limits);
+int32_t span_table_other(const struct span_table *table); /* its node; -1 without limits */
 /* How many services, nodes and names there are. */
 struct span_limits span_table_size(const struct span_table *table);
 /* Forgets the nodes that are not to be kept (and names that no node has); map[old] is the new node
@@ -90,8 +91,9 @@ void span_table_divert(struct span_table *table, span_message_f *to, void *ctx);
 /* Adds what a tool reports as sums; bytes -1: unknown. ERR_TOO_LARGE, ERR_INPUT as above. */
 int span_table_sums(struct span_table *table, const struct span_edge *sums, struct err *err);
 const struct span_edge *span_table_edges(const struct span_table *table, size_t *n);
-/* Takes all of them out, and counts nothing any more. */
+/* Takes all of them out, and counts nothing any more; only the latter. */
 void span_table_clear(struct span_table *table);
+void span_table_counts_clear(struct span_table *table);
 /* Takes an edge out; the last one comes to its place. */
 void span_table_forget(struct span_table *table, size_t edge);
 struct span_counts *span_table_counts(struct span_table *table);

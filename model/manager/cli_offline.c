@@ -328,7 +328,7 @@ static int check_webhooks(const struct config *config, struct check_run *run, st
     int exit_code;
     if (!config->webhooks)
         return 0;
-    configure_build(config->webhooks, &request);
+    configure_build(config, &request);
     if (stage_filter_run(PARTY_MONITOR, MSG_CONFIGURE, request.data, request.size, false, &result,
                          &exit_code, err))
         return err_prefix(err, "webhooks");

@@ -2,6 +2,8 @@
  * keep up between requests. */
 #include "model/manager/configure.h"
 
+#include <string.h>
+
 #include "model/base/json.h"
 #include "model/manager/request.h"
 
@@ -21,13 +23,13 @@ static void put_texts(struct buf *out, const char *key, char *const *texts, size
     buf_puts(out, "]");
 }
 
-void configure_build(const struct config_webhooks *hooks, struct buf *out)
+static void put_webhooks(const struct config_webhooks *hooks, struct buf *out)
 {
     if (!hooks) {
-        buf_puts(out, "{\"v\":1,\"webhooks\":null}");
+        buf_puts(out, "null");
         return;
     }
-    buf_puts(out, "{\"v\":1,\"webhooks\":{");
+    buf_puts(out, "{");
     put_text(out, "listen", hooks->listen);
     put_text(out, "tls_cert_file", hooks->tls_cert_file);
     put_text(out, "tls_key_file", hooks->tls_key_file);
@@ -54,7 +56,46 @@ void configure_build(const struct config_webhooks *hooks, struct buf *out)
         put_texts(out, "workflows", route->workflows, route->n_workflows);
         buf_puts(out, "}");
     }
-    buf_puts(out, "]}}");
+    buf_puts(out, "]}");
+}
+
+/* What a receiver adds to the longest window: traces wait for a minute, and cycles for each other. */
+#define KEEP_MORE_MS 120000
+
+/* How far back anybody will ask; -1: nobody does. */
+static int64_t longest_window_ms(const struct config *config, const char *source)
+{
+    int64_t longest = -1;
+    for (size_t a = 0; a < config->n_apps; a++) {
+        const struct config_app *app = &config->apps[a];
+        for (size_t i = 0; i < app->n_messages; i++)
+            if (strcmp(app->messages[i], source) == 0 && app->window_ms + app->grace_ms > longest)
+                longest = app->window_ms + app->grace_ms;
+    }
+    return longest;
+}
+
+static void put_receivers(const struct config *config, struct buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < config->n_sources; i++) {
+        const struct config_source *source = &config->sources[i];
+        int64_t longest = longest_window_ms(config, source->name);
+        if (strcmp(source->type, "otlp") != 0 || longest < 0)
+            continue;
+        buf_puts(out, n++ ? ",{\"source\":" : "{\"source\":");
+        request_source(source, out);
+        buf_printf(out, ",\"keep_ms\":%lld}", (long long)longest + KEEP_MORE_MS);
+    }
+}
+
+void configure_build(const struct config *config, struct buf *out)
+{
+    buf_puts(out, "{\"v\":1,\"webhooks\":");
+    put_webhooks(config->webhooks, out);
+    buf_puts(out, ",\"receivers\":[");
+    put_receivers(config, out);
+    buf_puts(out, "]}");
 }
 
 void configure_executor(const struct config *config, int64_t since_ms, struct buf *out)

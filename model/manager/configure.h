@@ -5,8 +5,8 @@
 #include "model/base/buf.h"
 #include "model/config.h"
 
-/* hooks may be NULL: nothing is to be listened for. */
-void configure_build(const struct config_webhooks *hooks, struct buf *out);
+/* For the monitor: webhooks, and the sources that are sent to it. */
+void configure_build(const struct config *config, struct buf *out);
 
 /* For the executor: the orchestrators of the apps that may be moved (modes propose and act), since
  * which wall time the store knows of moves. */

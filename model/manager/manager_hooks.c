@@ -35,7 +35,7 @@ void manager_configure(struct manager *m, enum party stage)
     struct envelope env = {.type = MSG_CONFIGURE};
     struct buf body = BUF_INIT;
     if (stage == PARTY_MONITOR)
-        configure_build(m->config->webhooks, &body);
+        configure_build(m->config, &body);
     else
         configure_executor(m->config, store_since_ms(m), &body);
     if (bus_send(m->bus, stage, &env, &body, &err) < 0)

@@ -3,19 +3,17 @@
 #include "monitor/webhook/settings.h"
 
 #include <fnmatch.h>
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/model.h"
+#include "monitor/secret.h"
 #include "monitor/webhook/verify.h"
 
 #define MAX_ENTRIES 1000 /* as the configuration */
 #define MAX_PATH_BYTES 4096
-#define SECRET_MAX_BYTES 16384 /* a public key of RSA 4096 in PEM is 800 bytes */
 
 static const struct json_limits limits = {16 << 20, 8, 0}; /* 1000 routes of 3 lists of names */
 
@@ -108,7 +106,7 @@ static int read_webhooks(const struct jval *v, struct settings *s, struct err *e
 
 int settings_decode(const char *text, size_t size, struct settings **out, struct err *err)
 {
-    static const char *const keys[] = {"v", "webhooks", NULL};
+    static const char *const keys[] = {"v", "webhooks", "receivers", NULL};
     AUTO_JSON json_t *tree = json_parse(text, size, &limits, err);
     struct jval root = jval_root(tree);
     if (!tree || jval_object(&root, keys, err))
@@ -160,28 +158,15 @@ void settings_free(struct settings *s)
 
 /* --- secrets --- */
 
-/* A file's text without the line end that editors leave; empty is none. */
+/* The first problem of several stays. */
 static int read_secret(const char *path, const char **out, struct err *err)
 {
     struct err problem = ERR_INIT;
-    AUTO_BUF struct buf text = BUF_INIT;
-    if (!path)
+    if (!path || secret_read(path, out, &problem) == 0)
         return 0;
-    int rc = file_read(path, SECRET_MAX_BYTES, &text, &problem);
-    size_t n = rc ? 0 : text.size;
-    while (n > 0 && (text.data[n - 1] == '\n' || text.data[n - 1] == '\r'))
-        n--;
-    if (n > 0 && !memchr(text.data, '\0', n)) {
-        *out = mem_strndup(text.data, n);
-    } else if (err->kind == ERR_NONE) {
-        if (rc)
-            *err = problem;
-        else
-            err_set(err, ERR_CONFIG, "%s: holds no secret", path);
-    }
-    if (text.data)
-        OPENSSL_cleanse(text.data, text.cap);
-    return *out ? 0 : -1;
+    if (err->kind == ERR_NONE)
+        *err = problem;
+    return -1;
 }
 
 int settings_proof(const struct settings_provider *provider, struct hook_proof *out,
@@ -204,10 +189,7 @@ void settings_proof_wipe(struct hook_proof *proof)
 {
     const char **const texts[] = {&proof->secret, &proof->token, &proof->public_key};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        char *text = (char *)(uintptr_t)*texts[i];
-        if (text)
-            OPENSSL_cleanse(text, strlen(text));
-        free(text);
+        secret_free(*texts[i]);
         *texts[i] = NULL;
     }
 }

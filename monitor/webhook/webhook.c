@@ -7,10 +7,10 @@
 
 #include "model/base/address.h"
 #include "model/base/clock.h"
-#include "model/base/file.h"
 #include "model/base/json.h"
 #include "model/base/log.h"
 #include "model/wire/listener.h"
+#include "monitor/listen.h"
 #include "monitor/webhook/limit.h"
 #include "monitor/webhook/settings.h"
 
@@ -26,17 +26,16 @@
 /* GitHub and GitLab give up after 10 s; the manager answers within milliseconds unless its disk or
  * a large document keeps it. */
 #define STORED_WAIT_MS 5000
-#define TLS_MAX_BYTES ((size_t)1 << 20)
 
 struct webhooks {
     struct stage *stage;
     struct settings *settings; /* NULL: nothing is listened for */
     struct listener *listener; /* NULL: not (yet) open */
-    char *tls_cert, *tls_key;
+    struct listen_tls tls;
     struct limit limit;
     struct call *waiting; /* for `stored` */
     int64_t open_timer;
-    char said[sizeof((struct err *)0)->text]; /* the last problem that became an event */
+    struct listen_said said;
 };
 
 /* One request. */
@@ -351,52 +350,28 @@ static void on_done(void *ctx, struct MHD_Connection *connection, void **request
 
 /* --- opening --- */
 
-static void on_said(void *ctx, int64_t row, bool duplicate)
-{
-    (void)ctx;
-    (void)row;
-    (void)duplicate;
-}
-
-/* What an operator must find later; the same problem once. */
+/* What an operator must find later. */
 static void say_event(struct webhooks *hooks, const char *text)
 {
-    if (strcmp(hooks->said, text) == 0)
-        return;
-    strncpy(hooks->said, text, sizeof hooks->said - 1);
-    AUTO_BUF struct buf body = BUF_INIT;
-    buf_puts(&body, "{\"v\":1,\"app\":null,\"kind\":\"webhooks\",\"text\":");
-    json_put_text(&body, text);
-    buf_puts(&body, ",\"interval_ms\":null,\"delivery\":null}");
-    stage_event(hooks->stage, body.data, body.size, on_said, NULL);
+    listen_say(hooks->stage, &hooks->said, "webhooks", text);
 }
 
-static int read_tls(const struct settings *settings, char **cert, char **key, struct err *err)
+static int read_tls(const struct settings *settings, struct listen_tls *out, struct err *err)
 {
-    const char *const paths[] = {settings->tls_cert_file, settings->tls_key_file};
-    char **const to[] = {cert, key};
-    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        AUTO_BUF struct buf text = BUF_INIT;
-        if (!paths[i])
-            continue;
-        if (file_read(paths[i], TLS_MAX_BYTES, &text, err))
-            return -1;
-        *to[i] = buf_take(&text);
-    }
-    return 0;
+    return listen_tls_read(settings->tls_cert_file, settings->tls_key_file, NULL, out, err);
 }
 
 static int listen_now(struct webhooks *hooks, struct err *err)
 {
-    if (read_tls(hooks->settings, &hooks->tls_cert, &hooks->tls_key, err))
+    if (read_tls(hooks->settings, &hooks->tls, err))
         return -1;
     const struct listener_options options = {.address = hooks->settings->listen,
                                              .max_connections = CONNECTION_LIMIT,
                                              .memory_bytes = CONNECTION_MEMORY,
                                              .idle_s = CONNECTION_IDLE_S,
                                              .max_ms = CONNECTION_MAX_MS,
-                                             .tls_cert = hooks->tls_cert,
-                                             .tls_key = hooks->tls_key,
+                                             .tls_cert = hooks->tls.cert,
+                                             .tls_key = hooks->tls.key,
                                              .request = on_request,
                                              .done = on_done,
                                              .ctx = hooks};
@@ -413,9 +388,7 @@ static void stop_listening(struct webhooks *hooks)
     }
     listener_free(hooks->listener);
     hooks->listener = NULL;
-    free(hooks->tls_cert);
-    free(hooks->tls_key);
-    hooks->tls_cert = hooks->tls_key = NULL;
+    listen_tls_wipe(&hooks->tls);
 }
 
 static void on_open(void *ctx)
@@ -424,9 +397,9 @@ static void on_open(void *ctx)
     struct err err = ERR_INIT;
     stop_listening(hooks);
     if (listen_now(hooks, &err) == 0) {
-        hooks->said[0] = '\0';
+        say_event(hooks, "");
         log_info("webhooks listen=%s port=%d tls=%s", hooks->settings->listen,
-                 listener_port(hooks->listener), hooks->tls_cert ? "yes" : "no");
+                 listener_port(hooks->listener), hooks->tls.cert ? "yes" : "no");
         return;
     }
     err_prefix(&err, "webhooks are not listened for");
@@ -506,13 +479,13 @@ static void put_row(struct buf *out, const char *name, const char *seen, const s
 static void check_listen(const struct settings *settings, struct buf *out)
 {
     struct err err = ERR_INIT;
-    AUTO_FREE char *cert = NULL, *key = NULL;
+    AUTO_LISTEN_TLS struct listen_tls tls = LISTEN_TLS_INIT;
     bool loopback = true;
     int rc = address_check(settings->listen, &loopback, &err);
     if (rc == 0)
-        rc = read_tls(settings, &cert, &key, &err);
+        rc = read_tls(settings, &tls, &err);
     put_row(out, settings->listen,
-            cert       ? "listens with TLS"
+            tls.cert   ? "listens with TLS"
             : loopback ? "listens on this machine only"
                        : "listens without TLS: put a proxy before it",
             rc ? &err : NULL, "the files must be readable by the user that remap runs as");

@@ -1,0 +1,11 @@
+/* protobuf.h - the protobuf encoding of OTLP requests (inside adapters/otlp). */
+#ifndef REMAP_OTLP_PROTOBUF_H
+#define REMAP_OTLP_PROTOBUF_H
+
+#include "adapters/spans/front.h"
+
+/* As otlp_decode(). Memory beside `data` is some four times its size, and limited. */
+int otlp_protobuf(const char *data, size_t size, struct span_table *table, span_sink_f *sink,
+                  void *ctx, int64_t *rejected, struct err *err);
+
+#endif
