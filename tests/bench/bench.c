@@ -4,6 +4,7 @@
  *     remap-bench scaling   HBA up to 10^5 services and 10^6 pairs, exponent of the growth
  *     remap-bench hubs      the search beside HBA and the bounds
  *     remap-bench oa        proofs: sizes, stars, equal weights, memory-bound, tight
+ *     remap-bench prove     proofs of one variant and size over several seeds
  *     remap-bench peers     Z3, GLPK and ours on the same instances
  *     remap-bench production   a cluster of 3500 replicas: found in 1 and 5 s against the best known
  * Nothing is asserted: times are this machine's. */
@@ -18,6 +19,7 @@
 #include "planner/planner.h"
 #include "tests/bench/instances.h"
 #include "tests/bench/peers.h"
+#include "tests/bench/proofs.h"
 
 static double now_ms(void)
 {
@@ -170,51 +172,11 @@ static void hubs(void)
         }
 }
 
-static void oa_row(const char *what, const struct mock *mock, int64_t limit_ms)
-{
-    struct plan_options options = plan_options_default;
-    AUTO(model) struct model *model = mock_model(mock);
-    options.planner = "oa";
-    options.time_limit_ms = limit_ms;
-    options.objective = mock->tight ? OBJECTIVE_HOSTS : OBJECTIVE_AFFINITY;
-    struct timing timing = run(model, &options);
-    const struct plan *plan = timing.plan;
-    printf("%-14s %8d %5d %9s %10.6f %10.6f %8.4f %% %4lld >= %-4lld %8.0f\n", what,
-           mock->services, (int)mock->seed,
-           plan->status == PLAN_OPTIMAL ? "optimal" : "feasible", plan->affinity_after,
-           plan->affinity_bound, 100 * plan_gap(plan), (long long)plan->hosts_after,
-           (long long)plan->hosts_bound, timing.plan_ms);
-    fflush(stdout);
-    plan_free(timing.plan);
-}
-
-/* The paper's optimal planner took 15 s below 20 services and 150 s at 20. */
-static void oa(void)
-{
-    static const int sizes[] = {12, 20, 60, 100};
-    puts("instance       services  seed    status   affinity      bound      gap     hosts       ms");
-    for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
-        for (uint64_t seed = 1; seed <= 3; seed++)
-            oa_row("p2p", &(struct mock){.topology = TOPOLOGY_P2P, .services = sizes[k],
-                                         .messages = 10000, .seed = seed}, 12000);
-    for (uint64_t seed = 1; seed <= 3; seed++)
-        oa_row("star", &(struct mock){.topology = TOPOLOGY_STAR, .services = 1000,
-                                      .messages = 10000, .seed = seed}, 12000);
-    for (uint64_t seed = 1; seed <= 2; seed++) {
-        oa_row("equal weights", &(struct mock){.topology = TOPOLOGY_P2P, .services = 60,
-                                               .equal = true, .seed = seed}, 60000);
-        oa_row("memory-bound", &(struct mock){.topology = TOPOLOGY_P2P, .services = 60,
-                                              .messages = 10000, .mem_factor = 2.4, .seed = seed},
-               60000);
-        oa_row("tight", &(struct mock){.topology = TOPOLOGY_P2P, .services = 60, .messages = 10000,
-                                       .tight = true, .seed = seed}, 60000);
-    }
-}
-
 struct options {
-    const char *part; /* NULL: all but peers */
+    const char *part; /* NULL: all but peers and prove */
     double limit_s;
-    int seeds;
+    int seeds, services;
+    const char *variant;
 };
 
 static struct plan *production_plan(const struct model *model, struct plan_options options)
@@ -294,17 +256,21 @@ static void production(const struct options *options)
 static void usage(FILE *to)
 {
     fputs("Usage: remap-bench [PART] [--limit SECONDS] [--seeds N]\n\n"
-          "Prints tables; nothing is asserted, times are this machine's. Parts (default: all but peers):\n"
+          "Prints tables; nothing is asserted, times are this machine's. Parts (default: all but peers and prove):\n"
           "  grid         analysis and HBA on the paper's grid: services 10 to 1000, messages 10^3 to 10^5\n"
           "  scaling      HBA up to 10^5 services and 10^6 pairs, exponent of the growth\n"
           "  hubs         the search beside HBA and the bounds\n"
           "  production   550 services, 3500 replicas, 100 hosts: found in 1 and 5 s against the best known, and\n"
           "               for few moves\n"
           "  oa           proofs: sizes, stars, and the hard variants\n"
+          "  prove        proofs of one variant and size over several seeds\n"
           "  peers        the same instances by Z3 as the paper has it (Debian package python3-z3), GLPK's\n"
           "               naive model, GLPK by representatives, and remap-planner\n\n"
-          "  --limit SECONDS  peers: for every solver and instance (20); production: long runs take three times that\n"
-          "  --seeds N        peers: instances per size and topology (1); production: clusters (1)\n\n"
+          "  --limit SECONDS  peers, prove: for every solver and instance (20); production: long runs take three\n"
+          "                   times that\n"
+          "  --seeds N        peers, prove: instances per size and topology (1); production: clusters (1)\n"
+          "  --services N     prove: size of the instances (100)\n"
+          "  --variant NAME   prove: p2p, star, equal, memory or tight (p2p)\n\n"
           "Instances: one service per host, CPU 1-500 millicores, memory 10-500 MiB, hosts 4000 and 8192; p2p is\n"
           "Barabasi-Albert with m = 2, star has all at service 0. Variants, each of 60 services: equal weights (all pairs\n"
           "weigh the same), memory-bound (memory times 2.4), tight (hosts so large that the fewest leave 0.4 % of\n"
@@ -317,10 +283,12 @@ static int options_read(int argc, char **argv, struct options *out)
 {
     static const struct option longs[] = {{"limit", required_argument, NULL, 'l'},
                                           {"seeds", required_argument, NULL, 's'},
+                                          {"services", required_argument, NULL, 'n'},
+                                          {"variant", required_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
-    *out = (struct options){.limit_s = 20, .seeds = 1};
+    *out = (struct options){.limit_s = 20, .seeds = 1, .services = 100, .variant = "p2p"};
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
         switch (c) {
         case 'l':
@@ -329,6 +297,12 @@ static int options_read(int argc, char **argv, struct options *out)
         case 's':
             out->seeds = atoi(optarg);
             break;
+        case 'n':
+            out->services = atoi(optarg);
+            break;
+        case 'v':
+            out->variant = optarg;
+            break;
         case 'h':
             usage(stdout);
             return 0;
@@ -336,7 +310,8 @@ static int options_read(int argc, char **argv, struct options *out)
             usage(stderr);
             return -2;
         }
-    if (!(out->limit_s >= 0.001 && out->limit_s <= 86400) || out->seeds < 1 || argc - optind > 1) {
+    if (!(out->limit_s >= 0.001 && out->limit_s <= 86400) || out->seeds < 1 ||
+        out->services < 2 || argc - optind > 1) {
         usage(stderr);
         return -2;
     }
@@ -349,7 +324,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"grid", grid}, {"scaling", scaling}, {"hubs", hubs}, {"oa", oa}};
+    } parts[] = {{"grid", grid}, {"scaling", scaling}, {"hubs", hubs}, {"oa", proofs_print}};
     struct options options;
     int rc = options_read(argc, argv, &options);
     if (rc <= 0)
@@ -368,7 +343,10 @@ int main(int argc, char **argv)
         peers_print((int64_t)(options.limit_s * 1e3), options.seeds);
         known = true;
     }
+    if (options.part && strcmp(options.part, "prove") == 0)
+        known = proofs_print_one(options.variant, options.services, options.seeds,
+                                 (int64_t)(options.limit_s * 1e3));
     if (!known)
-        fprintf(stderr, "remap-bench: unknown part \"%s\"; see --help\n", options.part);
+        fprintf(stderr, "remap-bench: unknown part or variant \"%s\"; see --help\n", options.part);
     return known ? 0 : 2;
 }
