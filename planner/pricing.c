@@ -364,10 +364,22 @@ static bool fix_items(struct pricer *p, double last)
     return true;
 }
 
-/* What no longer fits is out, so that no edge to it counts; the rest is active. */
+/* The most that a free item can add to any set that holds what is in. */
+static double potential(const struct pricer *p, int i)
+{
+    const struct parts *parts = p->parts;
+    double most = p->gain[i];
+    for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+        if (p->state[parts->arcs[k].item] == FREE)
+            most += parts->arcs[k].degree;
+    return most;
+}
+
+/* What no longer fits is out, so that no edge to it counts, as is what can add nothing; the rest is
+ * active. */
 static void drop_unfit(struct pricer *p)
 {
-    int n = 0;
+    int n = 0, before;
     for (int a = 0; a < p->n_active; a++) {
         int i = p->active[a];
         if (p->state[i] != FREE)
@@ -377,6 +389,17 @@ static void drop_unfit(struct pricer *p)
         else
             item_out(p, i);
     }
+    do {
+        before = n;
+        n = 0;
+        for (int a = 0; a < before; a++) {
+            int i = p->active[a];
+            if (potential(p, i) > 0)
+                p->active[n++] = i;
+            else
+                item_out(p, i);
+        }
+    } while (n < before * 9 / 10);
     p->n_active = n;
 }
 
