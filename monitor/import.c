@@ -117,9 +117,10 @@ static int read_cluster(const struct import *import, struct inspection *in, stru
     int rc = kube_objects_add(objects, tree, err);
     json_decref(steal(tree)); /* the spans need the memory */
     static const char *const everything[] = {NULL};
-    struct app_scope app = {import->app, everything, everything};
+    const struct app_scope app = {import->app, everything, everything};
+    const struct kube_choice choice = {.app = import->app ? &app : NULL};
     if (rc == 0)
-        rc = kube_objects_model(objects, import->app ? &app : NULL, in, err);
+        rc = kube_objects_model(objects, &choice, in, err);
     return rc ? err_prefix(err, "%s", import->cluster) : 0;
 }
 

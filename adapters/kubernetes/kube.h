@@ -7,15 +7,22 @@
 #include <stdint.h>
 #include "adapters/kubernetes/fit.h"
 #include "adapters/kubernetes/objects.h"
-#include "model/base/names.h"
+#include "adapters/kubernetes/table.h"
 
 struct kube_owner { /* the owner reference with controller: true */
     char *kind, *name, *uid; /* NULL: none */
 };
 
+struct kube_wish { /* annotations of contract.md 7; NULL: not given */
+    char *keep_with, *keep_apart, *window;
+};
+
 struct kube_meta {
+    struct table_head head;
     char *space, *name, *uid; /* space NULL for nodes */
     struct kube_owner owner;
+    struct kube_wish *wish; /* NULL: none */
+    int64_t created_ms;     /* wall; -1 unknown */
     bool never;   /* annotation remap/move: never */
     bool mirror;  /* annotation kubernetes.io/config.mirror */
     bool ending;  /* deletionTimestamp */
@@ -26,24 +33,37 @@ struct kube_node {
     struct kube_meta meta;
     int64_t cpu_cap_millis, mem_cap_bytes, pods_cap; /* allocatable; pods -1: not given */
     bool schedulable;         /* as far as every pod is concerned */
+    bool leaving;             /* an autoscaler is about to take it away */
     struct kube_taints taints; /* these concern those that do not tolerate them */
     char *region, *zone, *hostname, *address;
     struct label *labels;
     size_t n_labels;
-    int host; /* in the model */
 };
 
 struct kube_workload {
-    char *kind;
     struct kube_meta meta;
-    int64_t replicas;
+    const char *kind; /* static */
+    int64_t replicas, generation;
     bool paused, rollout;
-    int service; /* in the model; -1: not (yet) */
+
+
 };
 
-struct kube_volume_use {
-    bool claim;    /* a PersistentVolumeClaim */
-    bool local;    /* a writable hostPath */
+struct kube_port { /* taken on the host */
+    int port;
+    char protocol[8], address[48];
+};
+
+/* What pods of one template have in common, shared by them all: a cluster of 10,000 pods needs no
+ * more of it than it has templates. */
+struct kube_spec {
+    size_t users;
+    json_t *labels; /* without those that number the pods of a StatefulSet */
+    json_t *pod_affinity, *pod_anti_affinity, *spread; /* NULL: absent */
+    struct kube_fit fit;
+    struct kube_port *ports;
+    size_t n_ports;
+    char *host_path; /* the first that it writes to; NULL: none */
 };
 
 struct kube_pod {
@@ -51,19 +71,78 @@ struct kube_pod {
     char *node, *address; /* NULL: not scheduled, not known */
     bool finished;        /* Succeeded or Failed */
     int64_t cpu_request_millis, mem_request_bytes;
-    struct kube_volume_use volumes;
-    struct kube_fit fit;
+    char **claims; /* names of PersistentVolumeClaims */
+    size_t n_claims;
+    struct kube_spec *spec; /* of the same kube_objects */
+};
+
+struct kube_claim {
+    struct kube_meta meta;
+    char *volume; /* PersistentVolume; NULL: not bound */
+    bool shared;  /* several nodes may use it at a time */
+};
+
+struct kube_volume { /* a PersistentVolume */
+    struct kube_meta meta;
+    bool local;   /* local or hostPath */
+    json_t *terms; /* node selector terms; NULL: any node */
+};
+
+struct kube_budget { /* a PodDisruptionBudget */
+    struct kube_meta meta;
+    json_t *selector;
+    int64_t allowed; /* disruptions now */
+};
+
+struct kube_scaler { /* a HorizontalPodAutoscaler */
+    struct kube_meta meta;
+    char *kind, *target; /* of the same namespace */
+    int64_t current, desired, max;
+};
+
+struct kube_reference { /* an Argo Rollout: the Deployment whose pods it has taken over */
+    struct kube_meta meta;
+    char *kind, *target;
+};
+
+enum kube_kind {
+    KUBE_NODE,
+    KUBE_POD,
+    KUBE_DEPLOYMENT,
+    KUBE_REPLICA_SET,
+    KUBE_STATEFUL_SET,
+    KUBE_DAEMON_SET,
+    KUBE_CLAIM,
+    KUBE_VOLUME,
+    KUBE_BUDGET,
+    KUBE_SCALER,
+    KUBE_ROLLOUT,
+    KUBE_N_KINDS
 };
 
 struct kube_objects {
-    struct kube_node *nodes;
-    size_t n_nodes;
-    struct kube_workload *workloads;
-    size_t n_workloads;
-    struct kube_pod *pods;
-    size_t n_pods;
-    struct names by_uid; /* workloads */
+    struct table tables[KUBE_N_KINDS];
+    struct table specs; /* of struct kube_spec_entry: by text */
+    int64_t n_refused;  /* objects that were not understood, of which the first is: */
+    char refused[200];
 };
+
+struct kube_spec_entry {
+    struct table_head head;
+    struct kube_spec *spec;
+};
+
+/* The item i < kube_places() of a kind, NULL where that place is empty. */
+static inline size_t kube_places(const struct kube_objects *objects, enum kube_kind kind)
+{
+    return objects->tables[kind].n;
+}
+static inline void *kube_at(const struct kube_objects *objects, enum kube_kind kind, size_t i)
+{
+    return table_at(&objects->tables[kind], i);
+}
+
+/* --- members.c --- */
 
 /* Members on the way down, NULL where one is missing or null. */
 const json_t *kube_get(const json_t *object, const char *key);
@@ -77,19 +156,32 @@ bool kube_condition(const json_t *status, const char *type);
 int kube_quantity(const json_t *object, const char *key, int64_t per, bool need, int64_t *out,
                   struct err *err);
 
+/* --- one decoder per kind; nothing to wipe on failure --- */
+
 int kube_meta_decode(const json_t *object, struct kube_meta *out, struct err *err);
 void kube_meta_wipe(struct kube_meta *meta);
 
 int kube_node_decode(const json_t *object, struct kube_node *out, struct err *err);
-void kube_node_wipe(struct kube_node *node);
-int kube_pod_decode(const json_t *object, struct kube_pod *out, struct err *err);
-void kube_pod_wipe(struct kube_pod *pod);
+void kube_node_wipe(void *node);
+/* `specs` gets or shares the pod's spec. */
+int kube_pod_decode(const json_t *object, struct table *specs, struct kube_pod *out,
+                    struct err *err);
+void kube_pod_wipe(void *pod);
+/* Shares the one of equal text. */
+struct kube_spec *kube_spec_share(const json_t *pod, struct table *specs);
+void kube_spec_entry_wipe(void *entry);
 int kube_workload_decode(const json_t *object, const char *kind, struct kube_workload *out,
                          struct err *err);
-void kube_workload_wipe(struct kube_workload *workload);
-
-/* Rules `allowed` and `spread`, and hosts that receive nothing because of taints, once hosts and
- * instances are in the model. */
-void kube_rules_add(const struct kube_objects *objects, struct model *model);
+void kube_workload_wipe(void *workload);
+int kube_claim_decode(const json_t *object, struct kube_claim *out, struct err *err);
+void kube_claim_wipe(void *claim);
+int kube_volume_decode(const json_t *object, struct kube_volume *out, struct err *err);
+void kube_volume_wipe(void *volume);
+int kube_budget_decode(const json_t *object, struct kube_budget *out, struct err *err);
+void kube_budget_wipe(void *budget);
+int kube_scaler_decode(const json_t *object, struct kube_scaler *out, struct err *err);
+void kube_scaler_wipe(void *scaler);
+int kube_reference_decode(const json_t *object, struct kube_reference *out, struct err *err);
+void kube_reference_wipe(void *reference);
 
 #endif

@@ -64,35 +64,9 @@ static int by_name(const void *left, const void *right)
     return strcmp(((const struct label *)left)->name, ((const struct label *)right)->name);
 }
 
-int kube_node_decode(const json_t *object, struct kube_node *out, struct err *err)
+void kube_node_wipe(void *item)
 {
-    struct kube_node node = {.pods_cap = -1, .host = -1};
-    if (kube_meta_decode(object, &node.meta, err))
-        return -1;
-    const json_t *spec = kube_get(object, "spec"), *status = kube_get(object, "status");
-    const json_t *allocatable = kube_get(status, "allocatable");
-    if (!kube_get(allocatable, "cpu") || !kube_get(allocatable, "memory")) {
-        kube_node_wipe(&node);
-        return err_set(err, ERR_INPUT, "status.allocatable must give cpu and memory");
-    }
-    if (kube_quantity(allocatable, "cpu", 1000, false, &node.cpu_cap_millis, err) ||
-        kube_quantity(allocatable, "memory", 1, false, &node.mem_cap_bytes, err) ||
-        kube_quantity(allocatable, "pods", 1, false, &node.pods_cap, err)) {
-        kube_node_wipe(&node);
-        return err_prefix(err, "status.allocatable");
-    }
-    node.schedulable = is_schedulable(spec, status);
-    kube_taints_decode(spec, &node.taints);
-    node.address = find_address(status);
-    decode_labels(kube_path(object, "metadata", "labels"), &node);
-    if (node.n_labels > 1)
-        qsort(node.labels, node.n_labels, sizeof *node.labels, by_name);
-    *out = node;
-    return 0;
-}
-
-void kube_node_wipe(struct kube_node *node)
-{
+    struct kube_node *node = item;
     kube_meta_wipe(&node->meta);
     kube_taints_wipe(&node->taints);
     free(node->region);
@@ -104,4 +78,57 @@ void kube_node_wipe(struct kube_node *node)
         free(node->labels[i].value);
     }
     free(node->labels);
+}
+
+/* Before a table has it. */
+static void node_drop(struct kube_node *node)
+{
+    free(node->meta.head.key);
+    kube_node_wipe(node);
+}
+
+/* Taints by which autoscalers say that a node is to go (interfaces.md 1.9 rule 12). */
+static bool is_leaving(const json_t *spec)
+{
+    static const char *const keys[] = {"karpenter.sh/disrupted", "karpenter.sh/disruption",
+                                       "ToBeDeletedByClusterAutoscaler",
+                                       "DeletionCandidateOfClusterAutoscaler"};
+    size_t i;
+    const json_t *taint;
+    json_array_foreach(kube_get(spec, "taints"), i, taint)
+    {
+        const char *key = kube_text(taint, "key");
+        for (size_t k = 0; key && k < ARRAY_LEN(keys); k++)
+            if (strcmp(key, keys[k]) == 0)
+                return true;
+    }
+    return false;
+}
+
+int kube_node_decode(const json_t *object, struct kube_node *out, struct err *err)
+{
+    struct kube_node node = {.pods_cap = -1};
+    if (kube_meta_decode(object, &node.meta, err))
+        return -1;
+    const json_t *spec = kube_get(object, "spec"), *status = kube_get(object, "status");
+    const json_t *allocatable = kube_get(status, "allocatable");
+    if (!kube_get(allocatable, "cpu") || !kube_get(allocatable, "memory")) {
+        node_drop(&node);
+        return err_set(err, ERR_INPUT, "status.allocatable must give cpu and memory");
+    }
+    if (kube_quantity(allocatable, "cpu", 1000, false, &node.cpu_cap_millis, err) ||
+        kube_quantity(allocatable, "memory", 1, false, &node.mem_cap_bytes, err) ||
+        kube_quantity(allocatable, "pods", 1, false, &node.pods_cap, err)) {
+        node_drop(&node);
+        return err_prefix(err, "status.allocatable");
+    }
+    node.schedulable = is_schedulable(spec, status);
+    node.leaving = is_leaving(spec);
+    kube_taints_decode(spec, &node.taints);
+    node.address = find_address(status);
+    decode_labels(kube_path(object, "metadata", "labels"), &node);
+    if (node.n_labels > 1)
+        qsort(node.labels, node.n_labels, sizeof *node.labels, by_name);
+    *out = node;
+    return 0;
 }

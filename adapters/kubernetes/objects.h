@@ -1,6 +1,6 @@
 /* objects.h - Kubernetes API objects into the model (interfaces.md 1.2, 1.9): nodes are hosts,
  * workloads are services "namespace/name", pods are instances "namespace/pod". The objects come
- * from the API or from `kubectl get … -o json`. */
+ * from the API, where lists and watches keep them up to date, or from `kubectl get … -o json`. */
 #ifndef REMAP_KUBERNETES_OBJECTS_H
 #define REMAP_KUBERNETES_OBJECTS_H
 
@@ -14,15 +14,32 @@ void kube_objects_free(struct kube_objects *objects);
 AUTO_DEFINE(kube_objects)
 
 /* Takes in an object, or each item of a list ("List", "PodList", …: items of the latter carry no
- * kind of their own). Kinds used: Node, Pod, Deployment, ReplicaSet, StatefulSet, DaemonSet,
- * PersistentVolumeClaim; others are ignored. Keeps nothing of the tree. ERR_INPUT names object and
- * field. */
+ * kind of their own). Kinds used are in objects.c; others are ignored. Keeps nothing of the tree.
+ * ERR_INPUT names object and field, or the object that is there twice. */
 int kube_objects_add(struct kube_objects *objects, const json_t *object, struct err *err);
 
-/* Fills hosts, services, instances and rules of the part that is in scope (app NULL: everything);
- * pods outside of it, and those that are ending, count as foreign use of their hosts. Pod and host
- * addresses go to in->identity where there is one. Notes tell what did not fit. */
-int kube_objects_model(struct kube_objects *objects, const struct app_scope *app,
+/* The same one by one, as the API tells them: a newer one takes the place of the older. What is not
+ * understood is left out and counted (a note of kube_objects_model). */
+void kube_objects_put(struct kube_objects *objects, const char *kind, const json_t *object);
+void kube_objects_remove(struct kube_objects *objects, const char *kind, const json_t *object);
+/* A list begins, or has ended: what it did not hold is gone. `space` NULL: of all namespaces. */
+void kube_objects_renew(struct kube_objects *objects, const char *kind);
+void kube_objects_sweep(struct kube_objects *objects, const char *kind, const char *space);
+
+struct kube_choice { /* how much of the cluster is ours, and how its wishes are taken */
+    const struct app_scope *app; /* NULL: everything */
+    const char *const *excluded; /* namespaces, ended by NULL; NULL: none */
+    const json_t *selector;      /* label selector of pods; NULL: any */
+    bool ignore_soft;            /* preferred (anti-)affinity and soft spread make no rules */
+    bool any_node;               /* also nodes of another architecture, system, pool, capacity type */
+    int64_t min_node_age_ms;     /* younger nodes receive nothing */
+    int64_t now_ms;              /* wall */
+};
+
+/* Fills hosts, services, instances and rules of the part that is chosen; pods outside of it, and
+ * those that are ending, count as foreign use of their hosts. Pod and host addresses go to
+ * in->identity where there is one. Notes tell what did not fit. */
+int kube_objects_model(const struct kube_objects *objects, const struct kube_choice *choice,
                        struct inspection *in, struct err *err);
 
 #endif

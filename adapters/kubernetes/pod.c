@@ -105,65 +105,55 @@ static int decode_requests(const json_t *spec, const json_t *status, struct kube
     return 0;
 }
 
-/* True when some container mounts the volume and may write to it. */
-static bool is_written(const json_t *spec, const char *volume)
-{
-    static const char *const lists[] = {"containers", "initContainers"};
-    for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
-        size_t i, j;
-        const json_t *container, *mount;
-        json_array_foreach(kube_get(spec, lists[l]), i, container)
-        {
-            json_array_foreach(kube_get(container, "volumeMounts"), j, mount)
-            {
-                const char *name = kube_text(mount, "name");
-                if (name && strcmp(name, volume) == 0 &&
-                    !json_is_true(json_object_get(mount, "readOnly")))
-                    return true;
-            }
-        }
-    }
-    return false;
-}
-
-static void decode_volumes(const json_t *spec, struct kube_volume_use *out)
+static void decode_claims(const json_t *object, const json_t *spec, struct kube_pod *pod)
 {
     size_t i;
     const json_t *volume;
+    const char *own = kube_text(kube_get(object, "metadata"), "name");
     json_array_foreach(kube_get(spec, "volumes"), i, volume)
     {
-        const char *name = kube_text(volume, "name");
-        if (kube_get(volume, "persistentVolumeClaim"))
-            out->claim = true;
-        if (kube_get(volume, "hostPath") && name && is_written(spec, name))
-            out->local = true;
+        const json_t *claim = kube_get(volume, "persistentVolumeClaim");
+        const char *claim_name = kube_text(claim, "claimName");
+        const char *volume_name = kube_text(volume, "name");
+        if (claim)
+            *ARRAY_PUSH(pod->claims, pod->n_claims) = mem_strdup(claim_name ? claim_name : "?");
+        else if (kube_get(volume, "ephemeral") && volume_name) /* a claim of the pod's own */
+            *ARRAY_PUSH(pod->claims, pod->n_claims) = mem_printf("%s-%s", own, volume_name);
     }
 }
 
-int kube_pod_decode(const json_t *object, struct kube_pod *out, struct err *err)
+int kube_pod_decode(const json_t *object, struct table *specs, struct kube_pod *out,
+                    struct err *err)
 {
     struct kube_pod pod = {0};
-    if (kube_meta_decode(object, &pod.meta, err))
-        return -1;
     const json_t *spec = kube_get(object, "spec"), *status = kube_get(object, "status");
     const char *node = kube_text(spec, "nodeName"), *phase = kube_text(status, "phase");
+    if (kube_meta_decode(object, &pod.meta, err))
+        return -1;
+    if (decode_requests(spec, status, &pod, err)) {
+        free(pod.meta.head.key);
+        kube_meta_wipe(&pod.meta);
+        return -1;
+    }
     pod.node = node && node[0] ? mem_strdup(node) : NULL;
     pod.address = mem_strdup(kube_text(status, "podIP"));
     pod.finished = phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
-    decode_volumes(spec, &pod.volumes);
-    kube_fit_decode(spec, &pod.fit);
-    if (decode_requests(spec, status, &pod, err)) {
-        kube_pod_wipe(&pod);
-        return -1;
-    }
+    decode_claims(object, spec, &pod);
+    pod.spec = kube_spec_share(object, specs);
     *out = pod;
     return 0;
 }
 
-void kube_pod_wipe(struct kube_pod *pod)
+/* All but its part in the spec, which whoever holds the specs gives up (kube_spec_leave). */
+void kube_pod_wipe(void *item)
 {
+    struct kube_pod *pod = item;
     kube_meta_wipe(&pod->meta);
     free(pod->node);
     free(pod->address);
-    kube_fit_wipe(&pod->fit);
+    for (size_t i = 0; i < pod->n_claims; i++)
+        free(pod->claims[i]);
+    free(pod->claims);
+    if (pod->spec)
+        pod->spec->users--;
 }

@@ -35,9 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO(model) struct model *model = model_new();
     AUTO(identity) struct identity *identity = identity_new(model);
     struct inspection in = {.model = model, .identity = identity};
+    const struct kube_choice choice = {.now_ms = 0};
     int rc = kube_objects_add(objects, tree, &err);
     if (rc == 0)
-        rc = kube_objects_model(objects, NULL, &in, &err);
+        rc = kube_objects_model(objects, &choice, &in, &err);
     if (rc && err.kind != ERR_INPUT)
         abort();
     if (rc == 0 && model_check(model, &err) && err.kind != ERR_INPUT)

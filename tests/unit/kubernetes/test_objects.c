@@ -71,7 +71,8 @@ static void must_add(struct fixture *f, const char *text)
 
 static void build(struct fixture *f, const struct app_scope *app)
 {
-    if (kube_objects_model(f->objects, app, &f->in, &f->err) || model_check(f->model, &f->err))
+    const struct kube_choice choice = {.app = app};
+    if (kube_objects_model(f->objects, &choice, &f->in, &f->err) || model_check(f->model, &f->err))
         fail_msg("%s", f->err.text);
 }
 
@@ -568,8 +569,7 @@ static void test_objects_when_one_is_there_twice_then_error(void **state)
     struct fixture *f = *state;
     basics(f);
     pod(f, "p", "", "", "", "");
-    pod(f, "p", "", "", "", "");
-    assert_int_equal(kube_objects_model(f->objects, NULL, &f->in, &f->err), -1);
+    assert_int_equal(add(f, "{'kind':'Pod','metadata':{'namespace':'shop','name':'p'}}"), -1);
     assert_int_equal(f->err.kind, ERR_INPUT);
     assert_non_null(strstr(f->err.text, "shop/p"));
 }

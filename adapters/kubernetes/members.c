@@ -1,4 +1,4 @@
-/* decode.c - members of API objects: tolerant of what is missing or unknown, strict about what is
+/* members.c - members of API objects: tolerant of what is missing or unknown, strict about what is
  * used (interfaces.md 0, 1.2). */
 #include "adapters/kubernetes/kube.h"
 
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapters/kubernetes/quantity.h"
+#include "adapters/kubernetes/when.h"
 #include "model/base/mem.h"
 
 const json_t *kube_get(const json_t *object, const char *key)
@@ -85,6 +86,24 @@ static void decode_owner(const json_t *meta, struct kube_owner *owner)
     }
 }
 
+static struct kube_wish *decode_wish(const json_t *annotations)
+{
+    const char *with = kube_text(annotations, "remap/keep-with");
+    const char *apart = kube_text(annotations, "remap/keep-apart");
+    const char *window = kube_text(annotations, "remap/window");
+    if (!with && !apart && !window)
+        return NULL;
+    struct kube_wish *wish = mem_alloc(sizeof *wish);
+    *wish = (struct kube_wish){mem_strdup(with), mem_strdup(apart), mem_strdup(window)};
+    return wish;
+}
+
+static char *decode_key(const json_t *meta, const char *name)
+{
+    const char *uid = kube_text(meta, "uid"), *space = kube_text(meta, "namespace");
+    return uid && uid[0] ? mem_strdup(uid) : mem_printf("%s/%s", space ? space : "", name);
+}
+
 int kube_meta_decode(const json_t *object, struct kube_meta *out, struct err *err)
 {
     const json_t *meta = kube_get(object, "metadata");
@@ -93,19 +112,26 @@ int kube_meta_decode(const json_t *object, struct kube_meta *out, struct err *er
         return err_set(err, ERR_INPUT, "metadata.name must be a text");
     const json_t *annotations = kube_get(meta, "annotations");
     const char *move = kube_text(annotations, "remap/move");
+    const char *created = kube_text(meta, "creationTimestamp");
     *out = (struct kube_meta){
+        .head.key = decode_key(meta, name),
         .space = mem_strdup(kube_text(meta, "namespace")),
         .name = mem_strdup(name),
         .uid = mem_strdup(kube_text(meta, "uid")),
+        .wish = decode_wish(annotations),
+        .created_ms = -1,
         .never = move && strcmp(move, "never") == 0,
         .mirror = kube_get(annotations, "kubernetes.io/config.mirror") != NULL,
         .ending = kube_get(meta, "deletionTimestamp") != NULL,
         .version = mem_strdup(kube_text(kube_get(meta, "labels"), "app.kubernetes.io/version")),
     };
+    if (created)
+        when_parse(created, &out->created_ms);
     decode_owner(meta, &out->owner);
     return 0;
 }
 
+/* All but the key, which is the table's. */
 void kube_meta_wipe(struct kube_meta *meta)
 {
     free(meta->space);
@@ -115,32 +141,10 @@ void kube_meta_wipe(struct kube_meta *meta)
     free(meta->owner.kind);
     free(meta->owner.name);
     free(meta->owner.uid);
-}
-
-int kube_workload_decode(const json_t *object, const char *kind, struct kube_workload *out,
-                         struct err *err)
-{
-    struct kube_workload workload = {.service = -1};
-    if (kube_meta_decode(object, &workload.meta, err))
-        return -1;
-    const json_t *spec = kube_get(object, "spec"), *status = kube_get(object, "status");
-    workload.kind = mem_strdup(kind);
-    workload.replicas = kube_number(spec, "replicas", 1);
-    workload.paused = json_is_true(json_object_get(spec, "paused"));
-    int64_t updated = kube_number(status, "updatedReplicas", 0);
-    bool behind = kube_number(status, "observedGeneration", 0) <
-                  kube_number(kube_get(object, "metadata"), "generation", 0);
-    bool rolls = strcmp(kind, "Deployment") == 0 || strcmp(kind, "StatefulSet") == 0;
-    /* interfaces.md 1.7, steps 1, 3 and 4 */
-    workload.rollout = rolls && status &&
-                       (behind || updated < workload.replicas ||
-                        kube_number(status, "replicas", 0) > updated);
-    *out = workload;
-    return 0;
-}
-
-void kube_workload_wipe(struct kube_workload *workload)
-{
-    free(workload->kind);
-    kube_meta_wipe(&workload->meta);
+    if (meta->wish) {
+        free(meta->wish->keep_with);
+        free(meta->wish->keep_apart);
+        free(meta->wish->window);
+        free(meta->wish);
+    }
 }

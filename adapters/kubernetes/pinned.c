@@ -1,0 +1,82 @@
+/* pinned.c - pods that nobody may move, and why (build.h). */
+#include "adapters/kubernetes/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/mem.h"
+
+static bool is(const char *text, const char *wanted)
+{
+    return text && strcmp(text, wanted) == 0;
+}
+
+/* Of Kubernetes itself, or of somebody that is no Deployment or StatefulSet. */
+static char *owner_why(const struct kube_pod *pod, const struct kube_top *top)
+{
+    if (pod->meta.mirror || is(top->kind, "Node"))
+        return mem_strdup("static pod of its node");
+    if (pod->meta.never)
+        return mem_strdup("annotated remap/move: never");
+    if (!top->kind)
+        return mem_strdup("bare pod");
+    if (is(top->kind, "DaemonSet") || is(top->kind, "Job"))
+        return mem_printf("pod of a %s", top->kind);
+    if (!top->workload || is(top->kind, "ReplicaSet"))
+        return mem_printf("owned by %s %s, which remap does not steer", top->kind, top->name);
+    return NULL;
+}
+
+static char *workload_why(const struct kube_build *build, const struct kube_workload *workload)
+{
+    const struct kube_owner *owner = &workload->meta.owner;
+    if (owner->kind)
+        return mem_printf("its %s is owned by %s %s", workload->kind, owner->kind,
+                          owner->name ? owner->name : "?");
+    if (workload->paused)
+        return mem_printf("its %s is paused", workload->kind);
+    for (size_t i = 0; i < kube_places(build->objects, KUBE_ROLLOUT); i++) {
+        const struct kube_reference *rollout = kube_at(build->objects, KUBE_ROLLOUT, i);
+        if (rollout && is(rollout->target, workload->meta.name) &&
+            is(rollout->kind, workload->kind) && is(rollout->meta.space, workload->meta.space))
+            return mem_printf("its %s belongs to the Argo Rollout %s", workload->kind,
+                              rollout->meta.name);
+    }
+    return NULL;
+}
+
+static const void *find_named(const struct kube_objects *objects, enum kube_kind kind,
+                              const char *space, const char *name)
+{
+    for (size_t i = 0; i < kube_places(objects, kind); i++) {
+        const struct kube_meta *meta = kube_at(objects, kind, i);
+        if (meta && is(meta->name, name) && (!space || is(meta->space, space)))
+            return meta;
+    }
+    return NULL;
+}
+
+/* A volume that exists on the pod's node only goes nowhere, whatever the user allows. */
+static char *volume_why(const struct kube_build *build, const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < pod->n_claims; i++) {
+        const struct kube_claim *claim =
+            find_named(build->objects, KUBE_CLAIM, pod->meta.space, pod->claims[i]);
+        const struct kube_volume *volume =
+            claim && claim->volume ? find_named(build->objects, KUBE_VOLUME, NULL, claim->volume)
+                                   : NULL;
+        if (volume && volume->local)
+            return mem_printf("volume %s of claim %s is on its node only", volume->meta.name,
+                              claim->meta.name);
+    }
+    return NULL;
+}
+
+char *kube_pinned_why(const struct kube_build *build, const struct kube_pod *pod,
+                      const struct kube_top *top)
+{
+    char *why = owner_why(pod, top);
+    if (!why)
+        why = workload_why(build, top->workload);
+    return why ? why : volume_why(build, pod);
+}
