@@ -3,6 +3,7 @@
 #include "adapters/adapter.h"
 #include "adapters/influxdb/influxdb.h"
 #include "adapters/jaeger/jaeger.h"
+#include "adapters/kubernetes/kubernetes.h"
 #include "adapters/otlp/otlp.h"
 #include "adapters/prometheus/prometheus.h"
 #include "adapters/simulated/simulated.h"
@@ -12,6 +13,7 @@
 
 const struct cluster_adapter *const cluster_adapters[] = {
     &simulated_cluster,
+    &kubernetes_cluster,
     NULL,
 };
 

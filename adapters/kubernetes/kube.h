@@ -156,17 +156,20 @@ bool kube_condition(const json_t *status, const char *type);
 int kube_quantity(const json_t *object, const char *key, int64_t per, bool need, int64_t *out,
                   struct err *err);
 
-/* --- one decoder per kind; nothing to wipe on failure --- */
+/* --- one decoder per kind; nothing to wipe on failure. What was decoded a table takes, or it is
+ * dropped (the wipes leave the key, which is the table's). --- */
 
 int kube_meta_decode(const json_t *object, struct kube_meta *out, struct err *err);
 void kube_meta_wipe(struct kube_meta *meta);
 
 int kube_node_decode(const json_t *object, struct kube_node *out, struct err *err);
 void kube_node_wipe(void *node);
-/* `specs` gets or shares the pod's spec. */
+void kube_node_drop(struct kube_node *node);
+/* `specs` gets or shares the pod's spec; NULL: the pod has none. */
 int kube_pod_decode(const json_t *object, struct table *specs, struct kube_pod *out,
                     struct err *err);
 void kube_pod_wipe(void *pod);
+void kube_pod_drop(struct kube_pod *pod);
 /* Shares the one of equal text. */
 struct kube_spec *kube_spec_share(const json_t *pod, struct table *specs);
 void kube_spec_entry_wipe(void *entry);

@@ -80,8 +80,7 @@ void kube_node_wipe(void *item)
     free(node->labels);
 }
 
-/* Before a table has it. */
-static void node_drop(struct kube_node *node)
+void kube_node_drop(struct kube_node *node)
 {
     free(node->meta.head.key);
     kube_node_wipe(node);
@@ -113,13 +112,13 @@ int kube_node_decode(const json_t *object, struct kube_node *out, struct err *er
     const json_t *spec = kube_get(object, "spec"), *status = kube_get(object, "status");
     const json_t *allocatable = kube_get(status, "allocatable");
     if (!kube_get(allocatable, "cpu") || !kube_get(allocatable, "memory")) {
-        node_drop(&node);
+        kube_node_drop(&node);
         return err_set(err, ERR_INPUT, "status.allocatable must give cpu and memory");
     }
     if (kube_quantity(allocatable, "cpu", 1000, false, &node.cpu_cap_millis, err) ||
         kube_quantity(allocatable, "memory", 1, false, &node.mem_cap_bytes, err) ||
         kube_quantity(allocatable, "pods", 1, false, &node.pods_cap, err)) {
-        node_drop(&node);
+        kube_node_drop(&node);
         return err_prefix(err, "status.allocatable");
     }
     node.schedulable = is_schedulable(spec, status);

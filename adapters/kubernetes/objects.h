@@ -31,7 +31,7 @@ struct kube_choice { /* how much of the cluster is ours, and how its wishes are 
     const char *const *excluded; /* namespaces, ended by NULL; NULL: none */
     const json_t *selector;      /* label selector of pods; NULL: any */
     bool ignore_soft;            /* preferred (anti-)affinity and soft spread make no rules */
-    bool any_node;               /* also nodes of another architecture, system, pool, capacity type */
+    bool any_pool;               /* also nodes of another architecture, system, pool, capacity type */
     int64_t min_node_age_ms;     /* younger nodes receive nothing */
     int64_t now_ms;              /* wall */
 };

@@ -139,7 +139,7 @@ int kube_pod_decode(const json_t *object, struct table *specs, struct kube_pod *
     pod.address = mem_strdup(kube_text(status, "podIP"));
     pod.finished = phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
     decode_claims(object, spec, &pod);
-    pod.spec = kube_spec_share(object, specs);
+    pod.spec = specs ? kube_spec_share(object, specs) : NULL;
     *out = pod;
     return 0;
 }
@@ -156,4 +156,10 @@ void kube_pod_wipe(void *item)
     free(pod->claims);
     if (pod->spec)
         pod->spec->users--;
+}
+
+void kube_pod_drop(struct kube_pod *pod)
+{
+    free(pod->meta.head.key);
+    kube_pod_wipe(pod);
 }

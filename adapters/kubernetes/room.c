@@ -33,10 +33,10 @@ static bool pod_needs(const json_t *object, struct room *out)
 {
     struct kube_pod pod;
     struct err err = ERR_INIT;
-    if (kube_pod_decode(object, &pod, &err))
+    if (kube_pod_decode(object, NULL, &pod, &err))
         return false;
     *out = (struct room){pod.cpu_request_millis, pod.mem_request_bytes, pod.finished ? 0 : 1};
-    kube_pod_wipe(&pod);
+    kube_pod_drop(&pod);
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool node_takes(const struct conduct *c, const json_t *object, const stru
                        : node.pods_cap >= 0 && exceeds(used.pods, 1, more, node.pods_cap)
                            ? "pod slots"
                            : NULL;
-    kube_node_wipe(&node);
+    kube_node_drop(&node);
     if (what)
         snprintf(why, size, "%s has no room for %lld more during the rollout: %s", host->node,
                  (long long)more, what);

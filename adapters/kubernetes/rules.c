@@ -136,7 +136,7 @@ static void forbid_other_kinds(struct kube_build *build)
     bool several = false;
     for (size_t h = 0; h < model->n_hosts; h++)
         several |= kinds[h] != 0;
-    if (!several || build->choice->any_node)
+    if (!several || build->choice->any_pool)
         return;
     AUTO_FREE bool *has = mem_array(build->n_services * model->n_hosts + 1, sizeof *has);
     AUTO_FREE bool *placed = mem_array(build->n_services + 1, sizeof *placed);

@@ -1,0 +1,162 @@
+/* cluster.c - the inspection of a Kubernetes cluster (paper §6.1; interfaces.md 1.2, 1.9). */
+#include "adapters/kubernetes/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/http/source_http.h"
+#include "adapters/kubernetes/api.h"
+#include "adapters/kubernetes/feeds.h"
+#include "adapters/kubernetes/kube.h"
+#include "adapters/kubernetes/kubernetes.h"
+#include "model/base/clock.h"
+#include "model/base/json.h"
+
+struct cluster {
+    struct kube_api *api;
+    struct kube_objects *objects;
+    struct feeds *feeds;
+    char *excluded_text;
+    const char **excluded; /* into it; ended by NULL */
+    json_t *selector;      /* NULL: any */
+    bool ignore_soft, any_pool;
+    int64_t min_node_age_ms;
+};
+
+static void cluster_close(void *ctx)
+{
+    struct cluster *cluster = ctx;
+    if (!cluster)
+        return;
+    feeds_free(cluster->feeds);
+    kube_objects_free(cluster->objects);
+    kube_api_close(cluster->api);
+    free(cluster->excluded_text);
+    free(cluster->excluded);
+    json_decref(cluster->selector);
+    free(cluster);
+}
+
+static int read_bool(const struct source *source, const char *name, const char *fallback,
+                     bool *out, struct err *err)
+{
+    const char *value = source_option(source, name, fallback);
+    *out = strcmp(value, "true") == 0;
+    return *out || strcmp(value, "false") == 0
+               ? 0
+               : err_set(err, ERR_CONFIG, "%s: %s must be true or false, not %.40s", source->name,
+                         name, value);
+}
+
+static void read_excluded(const struct source *source, struct cluster *cluster)
+{
+    size_t n = 0;
+    cluster->excluded_text = mem_strdup(source_option(source, "exclude_namespaces", ""));
+    char *rest = cluster->excluded_text;
+    for (char *name; (name = strsep(&rest, ", "));)
+        if (*name)
+            *ARRAY_PUSH(cluster->excluded, n) = name;
+    *ARRAY_PUSH(cluster->excluded, n) = NULL;
+}
+
+/* "app=shop,tier=web" as {matchLabels: …}. */
+static int read_selector(const struct source *source, struct cluster *cluster, struct err *err)
+{
+    AUTO_FREE char *text = mem_strdup(source_option(source, "selector", ""));
+    json_t *labels = json_object();
+    char *rest = text;
+    int rc = 0;
+    for (char *pair; rc == 0 && (pair = strsep(&rest, ", "));) {
+        char *sign = strchr(pair, '=');
+        if (!*pair)
+            continue;
+        if (!sign || sign == pair || pair[strlen(pair) - 1] == '!' || strchr(sign + 1, '='))
+            rc = err_set(err, ERR_CONFIG, "%s: selector must be like name=value, not %.60s",
+                         source->name, pair);
+        else
+            *sign = 0, json_object_set_new(labels, pair, json_string(sign + 1));
+    }
+    if (rc == 0 && json_object_size(labels))
+        cluster->selector = json_pack("{s:O}", "matchLabels", labels);
+    json_decref(labels);
+    return rc;
+}
+
+static int cluster_open(const struct source *source, void **ctx, struct err *err)
+{
+    struct cluster *cluster = mem_alloc(sizeof *cluster);
+    bool respect_soft;
+    read_excluded(source, cluster);
+    if (read_selector(source, cluster, err) ||
+        read_bool(source, "respect_soft", "true", &respect_soft, err) ||
+        read_bool(source, "any_pool", "false", &cluster->any_pool, err) ||
+        source_duration(source, "min_node_age", "10m", &cluster->min_node_age_ms, err) ||
+        kube_api_open(source, &cluster->api, err)) {
+        cluster_close(cluster);
+        return -1;
+    }
+    cluster->ignore_soft = !respect_soft;
+    cluster->objects = kube_objects_new();
+    cluster->feeds = feeds_new(cluster->api, cluster->objects);
+    *ctx = cluster;
+    return 0;
+}
+
+static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspection *in,
+                           struct err *err)
+{
+    struct cluster *cluster = ctx;
+    const struct kube_choice choice = {.app = app,
+                                       .excluded = cluster->excluded,
+                                       .selector = cluster->selector,
+                                       .ignore_soft = cluster->ignore_soft,
+                                       .any_pool = cluster->any_pool,
+                                       .min_node_age_ms = cluster->min_node_age_ms,
+                                       .now_ms = clock_wall_ms()};
+    if (feeds_update(cluster->feeds, app->namespaces, err))
+        return -1;
+    feeds_note(cluster->feeds, in);
+    return kube_objects_model(cluster->objects, &choice, in, err);
+}
+
+static int read_version(struct kube_api *api, struct source_report *out, struct err *err)
+{
+    AUTO_JSON json_t *version = NULL;
+    if (kube_api_get(api, "/version", &version, NULL, err))
+        return -1;
+    const char *text = kube_text(version, "gitVersion");
+    snprintf(out->version, sizeof out->version, "%s", text ? text : "");
+    out->reachable = true;
+    return 0;
+}
+
+static int cluster_check(void *ctx, const struct app_scope *app, struct source_report *out,
+                         struct err *err)
+{
+    struct cluster *cluster = ctx;
+    AUTO(model) struct model *model = model_new();
+    struct inspection in = {.model = model};
+    if (read_version(cluster->api, out, err))
+        return -1;
+    int rc = cluster_inspect(cluster, app, &in, err);
+    inspection_wipe(&in);
+    if (rc)
+        return -1;
+    int pinned = 0;
+    for (size_t i = 0; i < model->n_instances; i++)
+        pinned += model->instances[i].pinned_why != NULL;
+    snprintf(out->seen, sizeof out->seen, "%zu nodes, %zu services, %zu pods (%d of them stay)",
+             model->n_hosts, model->n_services, model->n_instances, pinned);
+    return 0;
+}
+
+const struct cluster_adapter kubernetes_cluster = {
+    .name = "kubernetes",
+    .summary = "the Kubernetes API: nodes, workloads, pods, and what may not move",
+    .options = kubernetes_options,
+    .open = cluster_open,
+    .inspect = cluster_inspect,
+    .check = cluster_check,
+    .close = cluster_close,
+};

@@ -1,0 +1,13 @@
+/* cluster.h - what the inspection of a cluster may be told. Inside adapters/kubernetes. */
+#ifndef REMAP_KUBERNETES_CLUSTER_H
+#define REMAP_KUBERNETES_CLUSTER_H
+
+/* Rows of an option_spec array. */
+#define KUBE_CLUSTER_OPTIONS                                                                       \
+    {"exclude_namespaces", "never looked into, separated by commas", "", false},                   \
+        {"selector", "only pods with these labels, name=value, separated by commas", "", false},   \
+        {"respect_soft",                                                                           \
+         "false: preferred pod (anti-)affinity and soft spread constraints make no rules", "true", \
+         false}
+
+#endif

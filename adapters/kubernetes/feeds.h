@@ -1,0 +1,28 @@
+/* feeds.h - the objects of a cluster kept up to date: each kind is listed once and watched from there
+ * on (interfaces.md 1.2), so that a later look costs what has changed since. Inside
+ * adapters/kubernetes.
+ *
+ * A kind that may not be read (403) or does not exist (404) takes its feature away, not the
+ * inspection; only nodes and pods are needed in any case. */
+#ifndef REMAP_KUBERNETES_FEEDS_H
+#define REMAP_KUBERNETES_FEEDS_H
+
+#include "adapters/adapter.h"
+#include "adapters/kubernetes/api.h"
+#include "adapters/kubernetes/objects.h"
+
+struct feeds;
+
+/* Borrows both. */
+struct feeds *feeds_new(struct kube_api *api, struct kube_objects *objects);
+void feeds_free(struct feeds *feeds);
+AUTO_DEFINE(feeds)
+
+/* Everything that has happened until now is in the objects. `spaces` (ended by NULL; empty: all) are
+ * the only namespaces looked at where a kind may not be read in all of them. */
+int feeds_update(struct feeds *feeds, const char *const *spaces, struct err *err);
+
+/* What could not be read and what that means, as notes. */
+void feeds_note(const struct feeds *feeds, struct inspection *in);
+
+#endif
