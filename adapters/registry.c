@@ -35,6 +35,7 @@ const struct message_adapter *const message_adapters[] = {
 
 const struct orchestrator *const orchestrators[] = {
     &simulated_orchestrator,
+    &kubernetes_orchestrator,
     NULL,
 };
 

@@ -64,8 +64,13 @@ static bool keeps_ownership(const struct conduct *c, char *why, size_t size)
     const owners_path path = {"spec",         "template", "spec", "affinity",
                               "nodeAffinity", pin_leaf_name(c->pin->kind), NULL};
     struct owner owner;
-    if (!owners_of(c->workload, path, &owner))
-        return true;
+    if (!owners_of(c->workload, path, &owner)) {
+        AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(c->workload);
+        bool ours = owners_own(c->workload, path) || !pin_leaf_get(now.affinity, c->pin->kind) ||
+                    (c->mark && mark_holds(c->mark, c->workload));
+        return ours || c->options.merge_foreign ||
+               no(why, size, "affinity owned by somebody who left no name");
+    }
     if (c->options.merge_foreign && !owner.apply)
         return true;
     return no(why, size, "affinity owned by %s", owner.manager);
@@ -345,6 +350,12 @@ static bool node_is_leaving(const json_t *node, const char **taint)
     return false;
 }
 
+bool conduct_node_leaves(const json_t *node)
+{
+    const char *taint;
+    return node_is_leaving(node, &taint);
+}
+
 /* Labels that tell one kind of node from another; the well-known ones and those of the clouds. */
 static const char *const kinds_of_node[] = {
     "kubernetes.io/arch",           "kubernetes.io/os",
@@ -404,7 +415,7 @@ static const struct {
     bool (*keeps)(const struct conduct *conduct, char *why, size_t size);
     bool pins; /* only where a pin is put in */
 } rules[] = {
-    {"not ours", is_ours_to_touch, false},
+    {"not ours", is_ours_to_touch, true},
     {"ownership", keeps_ownership, true},
     {"reverted", accepts_pins, true},
     {"soak", keeps_soak, true},

@@ -37,6 +37,9 @@ struct conduct {
 /* NULL: go ahead. Else the name of the rule that forbids it (static), and the reason. */
 const char *conduct_problem(const struct conduct *conduct, char *why, size_t size);
 
+/* Is the node about to be taken away by an autoscaler? */
+bool conduct_node_leaves(const json_t *node);
+
 /* room.c: does what a rollout takes for a while (surge) fit the targets by requests and pod slots,
  * and the namespace's quota? */
 bool room_fits(const struct conduct *conduct, char *why, size_t size);

@@ -8,5 +8,6 @@
 extern const struct option_spec kubernetes_options[];
 
 extern const struct cluster_adapter kubernetes_cluster;
+extern const struct orchestrator kubernetes_orchestrator;
 
 #endif

@@ -2,12 +2,11 @@
 #include "adapters/kubernetes/api.h"
 #include "adapters/kubernetes/cluster.h"
 #include "adapters/kubernetes/kubernetes.h"
+#include "adapters/kubernetes/orchestrator.h"
 
 const struct option_spec kubernetes_options[] = {
     KUBE_API_OPTIONS,
     KUBE_CLUSTER_OPTIONS,
-    {"min_node_age", "younger nodes are no targets", "10m", false},
-    {"any_pool", "true: targets of another architecture, OS, node pool or capacity type than now",
-     "false", false},
+    KUBE_ORCHESTRATOR_OPTIONS,
     {NULL, NULL, NULL, false},
 };

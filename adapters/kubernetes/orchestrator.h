@@ -1,0 +1,100 @@
+/* orchestrator.h - pins on a real cluster: the state behind orchestrator `kubernetes`, and what its
+ * parts ask of each other. Inside adapters/kubernetes. */
+#ifndef REMAP_KUBERNETES_ORCHESTRATOR_H
+#define REMAP_KUBERNETES_ORCHESTRATOR_H
+
+#include "adapters/kubernetes/api.h"
+#include "adapters/kubernetes/conduct.h"
+#include "adapters/kubernetes/mark.h"
+#include "adapters/kubernetes/pin.h"
+
+/* Rows of an option_spec array. */
+#define KUBE_ORCHESTRATOR_OPTIONS                                                                  \
+    {"pin",                                                                                        \
+     "preferred: the scheduler weighs it; required: guaranteed, at the price of pods that wait "   \
+     "when their hosts are gone",                                                                  \
+     "preferred", false},                                                                          \
+        {"foreign_affinity",                                                                       \
+         "merge: also into lists that others have set by update, never by server-side apply; "     \
+         "offer: those only as patch files",                                                       \
+         "offer", false},                                                                          \
+        {"soak", "no move after somebody changed the pod template", "1h", false},                  \
+        {"scaling_quiet", "no move after an autoscaler changed the replicas", "5m", false},        \
+        {"min_node_age", "younger nodes are no targets", "10m", false},                            \
+        {"unschedulable_after", "pods that nobody takes for so long fail the move", "30s", false}, \
+        {"force_required",                                                                         \
+         "true: required pins also beside node autoscalers and where priorities differ", "false",  \
+         false},                                                                                   \
+        {"any_pool",                                                                               \
+         "true: targets of another architecture, OS, node pool or capacity type than now",         \
+         "false", false},                                                                          \
+        {"any_probe", "true: moves also what serves without a readiness probe", "false", false}
+
+/* A move that this process has had to do with. */
+struct pin_memory {
+    int64_t cycle, seq;
+    char *service;
+    bool placed, applied, undone;
+    int64_t stuck_ms; /* monotonic: since when a pod finds no node; -1 */
+};
+
+struct kube_orchestrator {
+    struct kube_api *api;
+    enum pin_kind kind;
+    struct conduct_options conduct;
+    int64_t unschedulable_ms;
+    struct pin_memory *memories;
+    size_t n_memories;
+    bool no_rollouts;  /* the cluster knows no Argo Rollouts */
+    bool scaler_known; /* looked for already: */
+    const char *scaler;
+};
+
+struct pin_memory *orchestrator_memory(struct kube_orchestrator *o, const struct placement *p);
+
+/* --- world.c: reading --- */
+
+/* The workload of a service "namespace/name" or "namespace/kind/name", with its kind. ERR_NOT_FOUND
+ * when there is none (any more). Caller json_decref()s. */
+int world_workload(struct kube_orchestrator *o, const char *service, json_t **out, struct err *err);
+/* Its own path in the API; caller frees. */
+char *world_path(const json_t *workload);
+
+/* All items behind a path (with its query) as one array; NULL and *err. `optional`: an empty array
+ * where the server has no such kind or lets us not see it. */
+json_t *world_items(struct kube_orchestrator *o, const char *path, bool optional, struct err *err);
+
+/* Its ReplicaSets (none for a StatefulSet) and the pods its selector finds. */
+int world_pods(struct kube_orchestrator *o, const json_t *workload, json_t **sets, json_t **pods,
+               struct err *err);
+
+/* What conduct.h looks at, read just now; fills the arrays, which world_wipe() frees. */
+struct world {
+    json_t *sets, *pods, *own, *budgets, *quotas, *autoscalers, *services, *rollouts, *claims;
+    json_t *targets, *sources, *target_pods;
+};
+/* `pin` may be NULL (a pin is taken out). Its hosts get their hostname labels where these tell them
+ * apart from all other nodes. ERR_NOT_FOUND names a host that is gone. */
+int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
+               struct world *out, struct err *err);
+void world_wipe(struct world *world);
+#define AUTO_WORLD __attribute__((cleanup(world_wipe)))
+
+/* Are targets of the pin gone, or about to be taken away? false also when it cannot be seen. */
+bool world_targets_taken(struct kube_orchestrator *o, const struct pin *pin);
+
+/* --- write.c: changing a workload --- */
+
+/* 0: written. 1: somebody was faster, read again. -1: *err. *out: the workload afterwards. */
+int write_apply(struct kube_orchestrator *o, const json_t *workload, const struct mark *mark,
+                json_t **out, struct err *err);
+/* Fields as they shall be, and the annotation (NULL: none); what is as wanted already is not
+ * written. */
+int write_patch(struct kube_orchestrator *o, const json_t *workload, const struct pin_fields *then,
+                const char *annotation, json_t **out, struct err *err);
+
+/* How often a write is tried that others were faster than: status updates count as changes too, and
+ * come in bursts while pods get ready. */
+#define WRITE_TRIES 8
+
+#endif

@@ -1,0 +1,358 @@
+/* world.c - what a move has to know, read at the moment of the move (interfaces.md 1.2). */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "adapters/http/http.h"
+#include "adapters/kubernetes/kube.h"
+#include "adapters/kubernetes/orchestrator.h"
+#include "adapters/kubernetes/rollout.h"
+#include "model/base/json.h"
+#include "model/base/mem.h"
+
+static const struct {
+    const char *kind, *plural;
+} kinds[] = {{"Deployment", "deployments"}, {"StatefulSet", "statefulsets"}};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = kube_text(kube_get(object, "metadata"), key);
+    return text ? text : "";
+}
+
+/* --- one workload --- */
+
+static int get_kind(struct kube_orchestrator *o, size_t kind, const char *space, const char *name,
+                    json_t **out, struct err *err)
+{
+    AUTO_FREE char *path = kube_api_path("apps/v1", space, kinds[kind].plural, name);
+    if (kube_api_get(o->api, path, out, NULL, err))
+        return -1;
+    json_object_set_new(*out, "kind", json_string(kinds[kind].kind));
+    json_object_set_new(*out, "apiVersion", json_string("apps/v1"));
+    return 0;
+}
+
+int world_workload(struct kube_orchestrator *o, const char *service, json_t **out, struct err *err)
+{
+    AUTO_FREE char *space = mem_strdup(service);
+    char *first = strchr(space, '/');
+    if (!first)
+        return err_set(err, ERR_NOT_FOUND, "%s is no namespace/name", service);
+    *first++ = '\0';
+    char *name = strchr(first, '/');
+    if (name)
+        *name++ = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct err why = ERR_INIT;
+        if (name && strcasecmp(first, kinds[i].kind) != 0)
+            continue;
+        if (get_kind(o, i, space, name ? name : first, out, &why) == 0)
+            return 0;
+        if (why.kind != ERR_NOT_FOUND) {
+            *err = why;
+            return -1;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "there is no Deployment or StatefulSet %s", service);
+}
+
+char *world_path(const json_t *workload)
+{
+    const char *kind = kube_text(workload, "kind");
+    size_t i = kind && strcmp(kind, kinds[1].kind) == 0;
+    return kube_api_path("apps/v1", text_of(workload, "namespace"), kinds[i].plural,
+                         text_of(workload, "name"));
+}
+
+/* --- lists --- */
+
+static int take_page(void *ctx, const json_t *list, bool again, struct err *err)
+{
+    json_t *items = ctx;
+    const json_t *page = json_object_get(list, "items");
+    size_t i;
+    json_t *item;
+    (void)err;
+    if (again)
+        json_array_clear(items);
+    json_array_foreach((json_t *)page, i, item)
+        json_array_append(items, item);
+    return 0;
+}
+
+json_t *world_items(struct kube_orchestrator *o, const char *path, bool optional, struct err *err)
+{
+    AUTO_JSON json_t *items = json_array();
+    struct kube_status status = {0};
+    struct err why = ERR_INIT;
+    if (kube_api_list(o->api, path, take_page, items, NULL, &status, &why)) {
+        if (!optional || (status.code != 404 && status.code != 403)) {
+            *err = why;
+            return NULL;
+        }
+        json_array_clear(items);
+    }
+    return steal(items);
+}
+
+static json_t *in_space(struct kube_orchestrator *o, const json_t *workload, const char *group,
+                        const char *plural, bool optional, struct err *err)
+{
+    AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    return world_items(o, path, optional, err);
+}
+
+/* --- selectors as the API takes them in a query --- */
+
+static void add_values(struct buf *out, const json_t *values)
+{
+    size_t i;
+    const json_t *value;
+    buf_puts(out, "(");
+    json_array_foreach(values, i, value)
+        buf_printf(out, "%s%s", i ? "," : "", json_is_string(value) ? json_string_value(value) : "");
+    buf_puts(out, ")");
+}
+
+static void add_expression(struct buf *out, const json_t *expression)
+{
+    const char *key = kube_text(expression, "key"), *operator = kube_text(expression, "operator");
+    const json_t *values = kube_get(expression, "values");
+    if (!key || !operator)
+        return;
+    buf_puts(out, out->size ? "," : "");
+    if (strcmp(operator, "DoesNotExist") == 0)
+        buf_puts(out, "!");
+    buf_puts(out, key);
+    if (strcmp(operator, "In") == 0 || strcmp(operator, "NotIn") == 0) {
+        buf_puts(out, operator[0] == 'I' ? " in " : " notin ");
+        add_values(out, values);
+    }
+}
+
+static char *selector_query(const json_t *selector)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct buf query = BUF_INIT;
+    const char *name;
+    json_t *value;
+    size_t i;
+    json_object_foreach((json_t *)kube_get(selector, "matchLabels"), name, value)
+        buf_printf(&text, "%s%s=%s", text.size ? "," : "", name,
+                   json_is_string(value) ? json_string_value(value) : "");
+    json_array_foreach((json_t *)kube_get(selector, "matchExpressions"), i, value)
+        add_expression(&text, value);
+    buf_puts(&query, "labelSelector=");
+    http_escape(&query, text.data ? text.data : "");
+    return buf_take(&query);
+}
+
+static json_t *selected(struct kube_orchestrator *o, const json_t *workload, const char *group,
+                        const char *plural, struct err *err)
+{
+    AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    AUTO_FREE char *query = selector_query(kube_path(workload, "spec", "selector"));
+    AUTO_FREE char *all = mem_printf("%s?%s", path, query);
+    return world_items(o, all, false, err);
+}
+
+int world_pods(struct kube_orchestrator *o, const json_t *workload, json_t **sets, json_t **pods,
+               struct err *err)
+{
+    const char *kind = kube_text(workload, "kind");
+    bool own = kind && strcmp(kind, "Deployment") != 0; /* the pods are its own, without sets */
+    AUTO_JSON json_t *list = own ? json_array()
+                                 : selected(o, workload, "apps/v1", "replicasets", err);
+    json_t *found = list ? selected(o, workload, "v1", "pods", err) : NULL;
+    if (!found)
+        return -1;
+    *sets = steal(list);
+    *pods = found;
+    return 0;
+}
+
+/* --- nodes --- */
+
+static int read_node(struct kube_orchestrator *o, const char *name, json_t *list, struct err *err)
+{
+    AUTO_FREE char *path = kube_api_path("v1", NULL, "nodes", name);
+    json_t *node;
+    if (kube_api_get(o->api, path, &node, NULL, err))
+        return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND, "host %s is gone", name)
+                                          : -1;
+    json_array_append_new(list, node);
+    return 0;
+}
+
+static const char *hostname_of(const json_t *node)
+{
+    return kube_text(kube_path(node, "metadata", "labels"), "kubernetes.io/hostname");
+}
+
+/* The label tells a node only where no other one has the same. */
+static int read_hostname(struct kube_orchestrator *o, struct pin_host *host, const json_t *node,
+                         struct err *err)
+{
+    const char *label = hostname_of(node);
+    AUTO_BUF struct buf path = BUF_INIT;
+    free(steal(host->hostname));
+    if (!label || !label[0])
+        return 0;
+    buf_puts(&path, "/api/v1/nodes?labelSelector=");
+    AUTO_FREE char *selector = mem_printf("kubernetes.io/hostname=%s", label);
+    http_escape(&path, selector);
+    AUTO_JSON json_t *same = world_items(o, path.data, false, err);
+    if (!same)
+        return -1;
+    if (json_array_size(same) == 1)
+        host->hostname = mem_strdup(label);
+    return 0;
+}
+
+static int read_target_pods(struct kube_orchestrator *o, const char *node, json_t *list,
+                            struct err *err)
+{
+    AUTO_BUF struct buf path = BUF_INIT;
+    AUTO_FREE char *selector =
+        mem_printf("spec.nodeName=%s,status.phase!=Succeeded,status.phase!=Failed", node);
+    buf_puts(&path, "/api/v1/pods?fieldSelector=");
+    http_escape(&path, selector);
+    AUTO_JSON json_t *pods = world_items(o, path.data, false, err);
+    if (!pods)
+        return -1;
+    json_array_extend(list, pods);
+    return 0;
+}
+
+static int read_targets(struct kube_orchestrator *o, struct pin *pin, struct world *w,
+                        struct err *err)
+{
+    for (size_t i = 0; i < pin->n_hosts; i++)
+        if (read_node(o, pin->hosts[i].node, w->targets, err) ||
+            read_hostname(o, &pin->hosts[i], json_array_get(w->targets, i), err) ||
+            read_target_pods(o, pin->hosts[i].node, w->target_pods, err))
+            return -1;
+    return 0;
+}
+
+/* The nodes it runs on now; one that has gone meanwhile says nothing. */
+static int read_sources(struct kube_orchestrator *o, struct world *w, struct err *err)
+{
+    size_t i, j;
+    const json_t *pod, *node;
+    json_array_foreach(w->own, i, pod)
+    {
+        const char *name = kube_text(kube_get(pod, "spec"), "nodeName");
+        bool known = !name;
+        json_array_foreach(w->sources, j, node)
+            known |= name && strcmp(text_of(node, "name"), name) == 0;
+        struct err why = ERR_INIT;
+        if (!known && read_node(o, name, w->sources, &why) && why.kind != ERR_NOT_FOUND) {
+            *err = why;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Who provides the nodes: Karpenter has an API group, Cluster Autoscaler leaves its status. */
+static int find_scaler(struct kube_orchestrator *o, struct err *err)
+{
+    static const struct {
+        const char *path, *name;
+    } signs[] = {{"/apis/karpenter.sh", "Karpenter"},
+                 {"/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status",
+                  "Cluster Autoscaler"}};
+    for (size_t i = 0; !o->scaler_known && i < ARRAY_LEN(signs); i++) {
+        struct kube_status status = {0};
+        AUTO_JSON json_t *found = NULL;
+        struct err why = ERR_INIT;
+        if (kube_api_get(o->api, signs[i].path, &found, &status, &why) == 0) {
+            o->scaler = signs[i].name;
+            break;
+        }
+        if (status.code != 404 && status.code != 403) {
+            *err = why;
+            return -1;
+        }
+    }
+    o->scaler_known = true;
+    return 0;
+}
+
+static json_t *read_rollouts(struct kube_orchestrator *o, const json_t *workload, struct err *err)
+{
+    if (o->no_rollouts)
+        return json_array();
+    AUTO_FREE char *path = kube_api_path("argoproj.io/v1alpha1", text_of(workload, "namespace"),
+                                         "rollouts", NULL);
+    AUTO_JSON json_t *items = json_array();
+    struct kube_status status = {0};
+    struct err why = ERR_INIT;
+    if (kube_api_list(o->api, path, take_page, items, NULL, &status, &why) == 0)
+        return steal(items);
+    o->no_rollouts = status.code == 404;
+    if (status.code == 404 || status.code == 403)
+        return json_array();
+    *err = why;
+    return NULL;
+}
+
+/* What concerns any rollout. Budgets must be readable: they are other people's promises. */
+static int read_around(struct kube_orchestrator *o, const json_t *workload, struct world *w,
+                       struct err *err)
+{
+    if (world_pods(o, workload, &w->sets, &w->pods, err))
+        return -1;
+    w->own = rollout_pods(workload, w->sets, w->pods);
+    w->budgets = in_space(o, workload, "policy/v1", "poddisruptionbudgets", false, err);
+    if (!w->budgets)
+        return -1;
+    w->autoscalers = in_space(o, workload, "autoscaling/v2", "horizontalpodautoscalers", true, err);
+    w->services = w->autoscalers ? in_space(o, workload, "v1", "services", true, err) : NULL;
+    w->claims = w->services ? in_space(o, workload, "v1", "persistentvolumeclaims", true, err)
+                            : NULL;
+    return w->claims ? 0 : -1;
+}
+
+int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
+               struct world *out, struct err *err)
+{
+    if (read_around(o, workload, out, err))
+        return -1;
+    if (!pin)
+        return 0;
+    out->targets = json_array();
+    out->sources = json_array();
+    out->target_pods = json_array();
+    out->quotas = in_space(o, workload, "v1", "resourcequotas", true, err);
+    out->rollouts = out->quotas ? read_rollouts(o, workload, err) : NULL;
+    if (!out->rollouts || read_targets(o, pin, out, err) || read_sources(o, out, err))
+        return -1;
+    return pin->kind == PIN_REQUIRED ? find_scaler(o, err) : 0;
+}
+
+void world_wipe(struct world *w)
+{
+    json_t *all[] = {w->sets,     w->pods,     w->own,    w->budgets, w->quotas,  w->autoscalers,
+                     w->services, w->rollouts, w->claims, w->targets, w->sources, w->target_pods};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        json_decref(all[i]);
+    *w = (struct world){0};
+}
+
+bool world_targets_taken(struct kube_orchestrator *o, const struct pin *pin)
+{
+    for (size_t i = 0; i < pin->n_hosts; i++) {
+        AUTO_JSON json_t *nodes = json_array();
+        struct err why = ERR_INIT;
+        if (read_node(o, pin->hosts[i].node, nodes, &why)) {
+            if (why.kind == ERR_NOT_FOUND)
+                return true;
+        } else if (conduct_node_leaves(json_array_get(nodes, 0))) {
+            return true;
+        }
+    }
+    return false;
+}
