@@ -22,8 +22,13 @@ struct raw_source {
     struct raw_option *options;
     uint32_t n_options;
 };
+#define DRIFT_KEYS 10 /* at most */
+struct raw_drift {
+    char *values[DRIFT_KEYS];
+};
 struct raw_app {
     char *values[CONFIG_MAX_KEYS];
+    struct raw_drift drift;
     char **lists[5]; /* namespaces, services, metrics, messages, windows */
     uint32_t n_lists[5];
     struct raw_option *aliases;
@@ -62,7 +67,8 @@ static const cyaml_schema_value_t source_entry = {
 
 /* The schema, built once per read from the key tables. */
 struct schema {
-    cyaml_schema_field_t app_fields[CONFIG_MAX_KEYS + N_LISTS + 2];
+    cyaml_schema_field_t app_fields[CONFIG_MAX_KEYS + N_LISTS + 3];
+    cyaml_schema_field_t drift_fields[DRIFT_KEYS];
     cyaml_schema_field_t top_fields[CONFIG_MAX_KEYS + 4];
     struct webhooks_schema webhooks;
     cyaml_schema_value_t app, top;
@@ -111,7 +117,19 @@ static void schema_build(struct schema *s)
     s->app_fields[n++] = config_list_field("aliases", offsetof(struct raw_app, aliases),
                                     offsetof(struct raw_app, n_aliases), &option_entry,
                                     sizeof(struct raw_option), false);
+    s->app_fields[n++] = (cyaml_schema_field_t){
+        .key = "drift",
+        .data_offset = offsetof(struct raw_app, drift),
+        .value = {.type = CYAML_MAPPING,
+                  .flags = CYAML_FLAG_OPTIONAL,
+                  .data_size = sizeof(struct raw_drift),
+                  .mapping = {.fields = s->drift_fields}},
+    };
     assert(n < ARRAY_LEN(s->app_fields));
+    for (n = 0; config_drift_keys[n].name; n++)
+        s->drift_fields[n] = config_text_field(
+            config_drift_keys[n].name, offsetof(struct raw_drift, values) + n * sizeof(char *));
+    assert(n < DRIFT_KEYS);
     s->app = (cyaml_schema_value_t){.type = CYAML_MAPPING,
                                     .data_size = sizeof(struct raw_app),
                                     .mapping = {.fields = s->app_fields}};
@@ -288,6 +306,40 @@ static int app_check(const struct reading *r, const char *prefix, const struct c
     return 0;
 }
 
+static int drift_check(const struct reading *r, const char *prefix, struct config_drift *d)
+{
+    static const struct {
+        const char *key;
+        size_t enter, leave;
+    } levels[] = {{"affinity_leave", offsetof(struct config_drift, affinity),
+                   offsetof(struct config_drift, affinity_leave)},
+                  {"response_leave", offsetof(struct config_drift, response),
+                   offsetof(struct config_drift, response_leave)}};
+    if (d->every_ms > 0 && d->every_ms < 1000)
+        return config_bad(r, prefix, "every", "must be 0 or at least 1s");
+    if (!d->for_ms)
+        d->for_ms = d->window_ms;
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+        double *leave = (double *)((char *)d + levels[i].leave);
+        double enter = *(double *)((char *)d + levels[i].enter);
+        if (*leave == 0)
+            *leave = enter / 2;
+        if (*leave > enter)
+            return config_bad(r, prefix, levels[i].key, "is above what it is to leave");
+    }
+    return 0;
+}
+
+static int drift_set(const struct reading *r, const char *app_prefix, const struct raw_app *raw,
+                     struct config_app *app)
+{
+    char prefix[56];
+    snprintf(prefix, sizeof prefix, "%sdrift.", app_prefix);
+    if (config_values_set(r, prefix, config_drift_keys, (char **)raw->drift.values, app))
+        return -1;
+    return drift_check(r, prefix, &app->drift);
+}
+
 static int app_set(const struct reading *r, const struct raw_app *raw, size_t index,
                    struct config *config)
 {
@@ -299,7 +351,7 @@ static int app_set(const struct reading *r, const struct raw_app *raw, size_t in
         list_set(r, prefix, raw, LIST_SERVICES, &app->services, &app->n_services) ||
         list_set(r, prefix, raw, LIST_METRICS, &app->metrics, &app->n_metrics) ||
         list_set(r, prefix, raw, LIST_MESSAGES, &app->messages, &app->n_messages) ||
-        windows_set(r, prefix, raw, app) ||
+        windows_set(r, prefix, raw, app) || drift_set(r, prefix, raw, app) ||
         options_set(r, prefix, "aliases", raw->aliases, raw->n_aliases, false, &app->aliases,
                     &app->n_aliases))
         return -1;

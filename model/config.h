@@ -28,6 +28,17 @@ struct config_window { /* "Mon-Fri 22:00-06:00", UTC; over midnight it belongs t
     int from_min, to_min;    /* minutes of the day, 0 … 1440; from > to: over midnight */
 };
 
+/* A cycle before its time, when traffic or response times have left what the placement was planned
+ * on (paper §9; analyzer/drift.h, model/manager/drift.h). */
+struct config_drift {
+    int64_t every_ms;  /* between two looks; 0: none */
+    int64_t window_ms; /* the traffic looked at, and planned on; default 5m */
+    int64_t for_ms;    /* it must last so long; default: the window */
+    int64_t quiet_ms;  /* after every cycle; default 30m */
+    double affinity, affinity_leave; /* of analyzer/drift.h; leave: default half of enter */
+    double response, response_leave; /* rise of the mean response time, as a share */
+};
+
 struct config_app {
     char *name;
     enum app_mode mode; /* default observe */
@@ -64,6 +75,7 @@ struct config_app {
     struct config_window *windows; /* moves only then; empty: always */
     size_t n_windows;
     char *tenant;              /* default: the namespace */
+    struct config_drift drift;
 };
 
 struct config_provider { /* whose events are believed, and by which proof */

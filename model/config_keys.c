@@ -110,6 +110,26 @@ const struct key config_app_keys[] = {
     {.name = NULL},
 };
 
+const struct key config_drift_keys[] = {
+    {.name = "every", .kind = KEY_DURATION, .offset = APP(drift.every_ms), .fallback = "0",
+     .max = YEAR, .help = "time between two looks at the traffic; 0: none, timers alone"},
+    {.name = "window", .kind = KEY_DURATION, .offset = APP(drift.window_ms), .fallback = "5m",
+     .min = S, .max = YEAR, .help = "the traffic that a look sees, and a cycle it starts"},
+    {.name = "for", .kind = KEY_DURATION, .offset = APP(drift.for_ms), .max = YEAR,
+     .help = "a cycle starts when the drift lasts so long; default: the window"},
+    {.name = "quiet", .kind = KEY_DURATION, .offset = APP(drift.quiet_ms), .fallback = "30m",
+     .max = YEAR, .help = "none starts so soon after another cycle"},
+    {.name = "affinity", .kind = KEY_RATIO, .offset = APP(drift.affinity), .fallback = "0.2",
+     .max = 1, .help = "share of the traffic that goes another way than planned on; 1: never"},
+    {.name = "affinity_leave", .kind = KEY_RATIO, .offset = APP(drift.affinity_leave), .max = 1,
+     .help = "below it the drift is over; default: half of affinity"},
+    {.name = "response", .kind = KEY_RATIO, .offset = APP(drift.response), .fallback = "0.5",
+     .max = 1000, .help = "rise of the mean response time as a share of what it was"},
+    {.name = "response_leave", .kind = KEY_RATIO, .offset = APP(drift.response_leave),
+     .max = 1000, .help = "below it the rise is over; default: half of response"},
+    {.name = NULL},
+};
+
 const struct list_key config_app_lists[] = {
     {"namespaces", "which namespaces are the app's; empty: all"},
     {"services", "which services are the app's; empty: all in its namespaces"},

@@ -34,6 +34,8 @@ struct key {
 #define CONFIG_MAX_KEYS 40
 extern const struct key config_top_keys[];
 extern const struct key config_app_keys[];
+/* The section `drift` of an app; offsets in struct config_app. */
+extern const struct key config_drift_keys[];
 /* The lists of an app, which are not in the table above: name and help. */
 struct list_key {
     const char *name, *help;

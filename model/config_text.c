@@ -346,5 +346,6 @@ void config_reference(struct buf *out)
     reference_keys(out, "apps[].", config_app_keys);
     for (const struct list_key *list = config_app_lists; list->name; list++)
         reference_line(out, "apps[].", list->name, "[]", list->help);
+    reference_keys(out, "apps[].drift.", config_drift_keys);
     config_webhooks_reference(out, reference_keys, reference_line);
 }

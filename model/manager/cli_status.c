@@ -19,6 +19,10 @@ struct app_status {
     char *state, *reason;
     int64_t started_ms, ended_ms;
     double local, gap, coverage; /* < 0: unknown */
+    /* looks between cycles; state NULL: it is not looked at */
+    char *drift_state;
+    int64_t drift_ms;
+    double drift, drift_noise, drift_response, drift_level, drift_response_level;
 };
 
 struct open_cycle { /* not ended, and not the latest of its app: a proposal that waits, mostly */
@@ -51,6 +55,7 @@ static void status_wipe(struct status *status)
         free(app->mode);
         free(app->state);
         free(app->reason);
+        free(app->drift_state);
     }
     free(status->apps);
 }
@@ -73,12 +78,14 @@ static int read_store(struct store *store, struct status *status, struct err *er
         "   WHERE m.local_share IS NOT NULL AND m.snapshot_id ="
         "   (SELECT max(s.snapshot_id) FROM snapshots s JOIN cycles sc USING (cycle_id)"
         "     WHERE sc.app = k.app)),"
-        " p.gap, p.coverage"
+        " p.gap, p.coverage,"
+        " d.state, d.at_ms, d.distance, d.noise, d.response_ratio, d.affinity, 1 + d.response"
         " FROM known k LEFT JOIN apps a ON a.app = k.app"
         " LEFT JOIN v_cycles c ON c.cycle_id ="
         "   (SELECT max(cycle_id) FROM cycles WHERE app = k.app)"
         " LEFT JOIN v_plans p ON p.cycle_id = (SELECT max(p2.cycle_id) FROM plans p2"
         "   JOIN cycles pc USING (cycle_id) WHERE pc.app = k.app)"
+        " LEFT JOIN v_drift d ON d.app = k.app AND d.every_ms > 0"
         " ORDER BY k.app";
     AUTO(store_rows) struct store_rows *rows = NULL;
     if (store_select(store, sql, NULL, &rows, err)) {
@@ -99,6 +106,13 @@ static int read_store(struct store *store, struct status *status, struct err *er
             .local = store_rows_real(rows, 9, -1),
             .gap = store_rows_real(rows, 10, -1),
             .coverage = store_rows_real(rows, 11, -1),
+            .drift_state = mem_strdup(store_rows_text(rows, 12)),
+            .drift_ms = store_rows_int(rows, 13, -1),
+            .drift = store_rows_real(rows, 14, -1),
+            .drift_noise = store_rows_real(rows, 15, -1),
+            .drift_response = store_rows_real(rows, 16, -1),
+            .drift_level = store_rows_real(rows, 17, -1),
+            .drift_response_level = store_rows_real(rows, 18, -1),
         };
     }
     return rc;
@@ -196,6 +210,34 @@ static void put_latest(const struct status *status, struct buf *out)
     }
 }
 
+/* Of the apps that are looked at between cycles. */
+static void put_drift(const struct status *status, struct buf *out)
+{
+    static const char *const titles[] = {"drift of", "state",    "traffic", "by chance", "level",
+                                         "response", "its level", "looked",  NULL};
+    AUTO(table) struct table *table = table_new(titles);
+    bool any = false;
+    for (size_t i = 0; i < status->n_apps; i++) {
+        const struct app_status *app = &status->apps[i];
+        if (!app->drift_state) {
+            continue;
+        }
+        any = true;
+        table_cell(table, app->app);
+        table_cell(table, app->drift_state);
+        cell_percent(table, app->drift);
+        cell_percent(table, app->drift_noise);
+        cell_percent(table, app->drift_level);
+        cell_percent(table, app->drift_response);
+        cell_percent(table, app->drift_response_level);
+        cell_time(table, app->drift_ms);
+    }
+    if (any) {
+        buf_puts(out, "\n");
+        table_put(table, 0, out);
+    }
+}
+
 static void put_text(const struct status *status, struct buf *out)
 {
     buf_puts(out, "remap  ");
@@ -208,6 +250,7 @@ static void put_text(const struct status *status, struct buf *out)
                status->has_store ? "" : " (not there yet)");
     if (status->n_apps) {
         put_apps(status, out);
+        put_drift(status, out);
         put_latest(status, out);
     } else {
         buf_puts(out, "\nno applications yet\n");
@@ -240,6 +283,23 @@ static void put_opt_text(struct buf *out, const char *key, const char *value)
     json_put_text(out, value);
 }
 
+static void put_json_drift(const struct app_status *app, struct buf *out)
+{
+    if (!app->drift_state) {
+        buf_puts(out, ",\"drift\":null");
+        return;
+    }
+    buf_puts(out, ",\"drift\":{\"state\":");
+    json_put_text(out, app->drift_state);
+    put_opt_int(out, "at_ms", app->drift_ms);
+    put_opt_real(out, "distance", app->drift);
+    put_opt_real(out, "noise", app->drift_noise);
+    put_opt_real(out, "level", app->drift_level);
+    put_opt_real(out, "response_ratio", app->drift_response);
+    put_opt_real(out, "response_level", app->drift_response_level);
+    buf_puts(out, "}");
+}
+
 static void put_json(const struct status *status, struct buf *out)
 {
     buf_printf(out, "{\"v\":1,\"running\":%s",
@@ -263,6 +323,7 @@ static void put_json(const struct status *status, struct buf *out)
         put_opt_real(out, "local_share", app->local);
         put_opt_real(out, "gap", app->gap);
         put_opt_real(out, "coverage", app->coverage);
+        put_json_drift(app, out);
         buf_puts(out, "}");
     }
     buf_puts(out, "],\"open_cycles\":[");
@@ -319,7 +380,9 @@ const struct cli_command cmd_status = {
     .summary = "is the daemon there, and how is each app",
     .about = "Works while the daemon runs and while it is down, and says which. local: share of\n"
              "messages between instances on one host; gap: distance of the latest plan from its\n"
-             "proven bound; cover: share of the observed traffic that maps to known pairs.",
+             "proven bound; cover: share of the observed traffic that maps to known pairs. drift,\n"
+             "where `drift.every` is set: the share of the traffic that goes another way than the\n"
+             "placement was planned on, and the mean response time as a share of what it was.",
     .examples = "remap status\nremap status -o json\n",
     .common = CLI_CONFIG | CLI_STORE | CLI_RUN_DIR,
     .outputs = CLI_TEXT | CLI_JSON,

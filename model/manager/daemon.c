@@ -103,6 +103,7 @@ static void manager_close(struct manager *m)
     metrics_free(m->metrics);
     docs_wipe(&m->docs);
     buf_wipe(&m->verify_text);
+    look_wipe(&m->look);
     release_free(m->release);
     free(m->phases);
     free(m->apps);

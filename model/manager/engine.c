@@ -14,6 +14,7 @@ void engine_init(struct engine *engine, int64_t now_ms)
     memset(engine, 0, sizeof *engine);
     engine->now_ms = now_ms;
     engine->creating = -1;
+    engine->look.app = -1;
 }
 
 void engine_wipe(struct engine *engine)
@@ -102,8 +103,10 @@ void engine_step(struct engine *engine, struct engine_cycle *c, enum cycle_state
     if (engine->token == c->id && !engine_holds_token(c))
         engine->token = 0;
     bool ended = cycle_ended(to) && !cycle_ended(c->saved);
-    if (ended || to == CYCLE_PROPOSED) /* a proposal may wait for ever, the timer does not */
+    if (ended || to == CYCLE_PROPOSED) { /* a proposal may wait for ever, the timer does not */
         engine_rearm(engine, c->app);
+        engine_look_anew(engine, c);
+    }
 }
 
 /* Finish the move in flight, discard the rest. */
@@ -130,6 +133,7 @@ static void on_created(struct engine *engine, const struct engine_event *ev)
     c->id = ev->cycle;
     c->app = app;
     c->dry_run = a->dry_run;
+    c->by_drift = strcmp(a->trigger, "drift") == 0;
     c->base = a->base;
     c->state = c->saved = CYCLE_COLLECTING;
     a->waiting = false;
@@ -283,8 +287,10 @@ static void on_stop_sent(struct engine *engine, const struct engine_event *ev)
 static void on_app_saved(struct engine *engine, const struct engine_event *ev)
 {
     int app = engine_app(engine, ev->app);
-    if (app >= 0)
-        engine->apps[app].dirty = false;
+    if (app < 0)
+        return;
+    engine->apps[app].dirty = false;
+    engine->apps[app].said = engine->apps[app].drift.state;
 }
 
 /* What an event does; commands only where they are not refused. */
@@ -306,6 +312,7 @@ static const struct {
     [EV_STAGE_UP] = {engine_on_stage_down, false}, /* a new life: the old one is over */
     [EV_STAGE_DOWN] = {engine_on_stage_down, false},
     [EV_LENT] = {engine_on_lent, false},
+    [EV_LOOKING] = {engine_on_looking, false},
     [EV_SENT] = {engine_on_sent, false},
     [EV_KILLED] = {on_killed, false},
     [EV_STOP_SENT] = {on_stop_sent, false},
@@ -329,4 +336,5 @@ void engine_update(struct engine *engine, const struct engine_event *ev)
     check_settled(engine);
     check_timers(engine);
     grant(engine);
+    engine_look_begin(engine);
 }

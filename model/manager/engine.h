@@ -12,6 +12,9 @@
  *    attempt awaited counts. Three failures fail the cycle.
  *  - A request's deadline is extended by progress whose counter grew, up to ten in all (policy.h);
  *    then its stage is killed, which is one failure.
+ *  - Between cycles an app is looked at (drift.h), one at a time, when nothing holds the token and the
+ *    cycle whose snapshot its placement was planned on is known; a deployment makes that unknown. A
+ *    look is a collect and a comparison; it costs no cycle, and one that fails is left alone.
  *  - When the store fails, every unsaved step is taken back: a cycle that has moved nothing fails,
  *    one that has moves in flight asks its stage again once the store works. */
 #ifndef REMAP_MANAGER_ENGINE_H
@@ -22,6 +25,7 @@
 #include <stdint.h>
 #include "model/config.h"
 #include "model/manager/cycle.h"
+#include "model/manager/drift.h"
 #include "model/manager/policy.h"
 #include "model/wire/envelope.h"
 
@@ -37,6 +41,7 @@ struct engine_app_config {
     enum app_mode mode;
     int64_t interval_ms, interval_min_ms, interval_max_ms;
     int64_t settle_ms;
+    struct drift_config drift;
 };
 
 struct engine_app {
@@ -51,7 +56,20 @@ struct engine_app {
     bool dry_run;
     int64_t base; /* apply: the cycle whose plan is wanted; -1 */
     int64_t since_ms;
-    bool dirty; /* pause, interval or timer to be saved */
+    bool dirty; /* pause, interval, timer or drift to be saved */
+    int64_t reference;      /* the cycle whose snapshot the present placement was planned on; 0 */
+    int64_t look_ms;        /* the next look; -1: none */
+    struct drift drift;
+    enum drift_state said;  /* the state of drift that is in the store */
+};
+
+/* The look that is under way. */
+struct engine_look {
+    int app; /* -1: none */
+    int step; /* 0 collects, 1 compares */
+    bool sent;
+    int64_t attempt; /* the last one used, of all looks */
+    int64_t since_ms;
 };
 
 /* Why an executing cycle finishes its current move and discards the rest. */
@@ -66,6 +84,7 @@ struct engine_cycle {
     int64_t id;
     int app; /* index */
     bool dry_run;
+    bool by_drift;                 /* what started it */
     int64_t base;                  /* the cycle whose plan this applies; -1 */
     enum cycle_state state, saved; /* now, and in the store */
     bool dirty;                    /* differs from the store */
@@ -80,6 +99,7 @@ struct engine_cycle {
     int64_t settle_until_ms;
     enum engine_stop stop;
     bool clearing; /* the request that is out knows of the stop: only what was intended */
+    bool outdated; /* by a deployment: its snapshot is of another application */
 };
 
 struct engine_stage {
@@ -102,12 +122,13 @@ struct engine {
     struct engine_cycle *cycles; /* those that have not ended or whose end is not saved */
     size_t n_cycles;
     struct engine_stage stages[PARTY_N];
+    struct engine_look look;
 };
 
 enum engine_event_type {
     EV_TICK,         /* time has passed */
     EV_APP,          /* app, config; value = stored next due (-1: none), flag = stored pause,
-                        interval_ms = stored interval (-1) */
+                        interval_ms = stored interval (-1), cycle = reference (0) */
     EV_APP_GONE,     /* app */
     EV_RESTORE,      /* app, cycle, state, attempt, value = settle deadline, dry_run, reason:
                         a cycle that had not ended when remap did */
@@ -121,12 +142,13 @@ enum engine_event_type {
     EV_STAGE_UP,     /* stage: its hello */
     EV_STAGE_DOWN,   /* stage: its death */
     EV_LENT,         /* stage (idle), attempt, value = allowance: asked by the manager itself */
+    EV_LOOKING,      /* stage, attempt, value = allowance: the answer to ACTION_LOOK */
     EV_SENT,         /* cycle, attempt, value = allowance in ms */
     EV_KILLED,       /* stage: signal sent, its death will follow */
     EV_STOP_SENT,    /* stage */
     EV_PROGRESS,     /* stage, cycle, attempt, value = work counter */
     EV_RESULT,       /* stage, cycle, attempt, verdict, reason, value = moves applied,
-                        flag = moves intended without an outcome */
+                        flag = moves intended without an outcome; of a look: seen */
     EV_FAILURE,      /* stage, cycle, attempt, reason, flag = worth asking again */
     EV_SAVED,        /* cycle */
     EV_APP_SAVED,    /* app */
@@ -156,6 +178,7 @@ struct engine_event {
     bool dry_run, flag;
     const char *trigger, *reason; /* borrowed for the call */
     const struct engine_app_config *config;
+    const struct drift_seen *seen;
 };
 
 enum engine_action_type {
@@ -164,7 +187,8 @@ enum engine_action_type {
     ACTION_KILL,     /* stage → EV_KILLED */
     ACTION_STOP,     /* stage → EV_STOP_SENT */
     ACTION_CREATE,   /* app → EV_CREATED */
-    ACTION_SEND      /* cycle, stage, request, attempt → EV_SENT */
+    ACTION_SEND,     /* cycle, stage, request, attempt → EV_SENT */
+    ACTION_LOOK      /* app, stage, request, attempt → EV_LOOKING */
 };
 
 struct engine_action {
@@ -196,6 +220,8 @@ bool engine_request(const struct engine_cycle *cycle, enum party *stage,
                     enum message_type *request);
 /* Is this the attempt that the cycle waits for? Intents and outcomes of any other are not heard. */
 bool engine_awaits(const struct engine *engine, enum party stage, int64_t cycle, int64_t attempt);
+/* Is this the answer that the look under way waits for? */
+bool engine_looks(const struct engine *engine, enum party stage, int64_t attempt);
 /* No request is out at the executor: `remap` may leave. */
 bool engine_quiet(const struct engine *engine);
 /* Nothing waits, runs or settles (proposals do not count): `remap once` is through. */

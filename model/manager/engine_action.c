@@ -2,7 +2,7 @@
  * the same answer: an action disappears when the event that reports it done has been applied. */
 #include <stddef.h>
 
-#include "model/manager/engine.h"
+#include "model/manager/engine_internal.h"
 
 bool engine_request(const struct engine_cycle *cycle, enum party *stage, enum message_type *request)
 {
@@ -107,7 +107,7 @@ bool engine_next_action(const struct engine *engine, struct engine_action *out)
             return true;
         }
     }
-    return false;
+    return engine_look_action(engine, out);
 }
 
 static void sooner(int64_t *at, int64_t candidate)
@@ -131,9 +131,13 @@ int64_t engine_next_ms(const struct engine *engine)
         if (!c->sent && c->retry_ms > engine->now_ms)
             sooner(&at, c->retry_ms);
     }
-    for (size_t i = 0; i < engine->n_apps; i++)
-        if (!engine->apps[i].waiting && engine->apps[i].due_ms > engine->now_ms)
-            sooner(&at, engine->apps[i].due_ms);
+    for (size_t i = 0; i < engine->n_apps; i++) {
+        const struct engine_app *a = &engine->apps[i];
+        if (!a->waiting && a->due_ms > engine->now_ms)
+            sooner(&at, a->due_ms);
+        if (a->look_ms > engine->now_ms)
+            sooner(&at, a->look_ms);
+    }
     return at;
 }
 

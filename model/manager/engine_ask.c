@@ -31,6 +31,7 @@ void engine_on_app(struct engine *engine, const struct engine_event *ev)
         clamp_interval(a, a->given_interval_ms);
         if (other && !a->waiting && !engine_running(engine, index))
             engine_rearm(engine, index);
+        engine_look_configure(engine, index);
         return;
     }
     index = (int)engine->n_apps;
@@ -45,6 +46,9 @@ void engine_on_app(struct engine *engine, const struct engine_event *ev)
         a->due_ms = ev->value;
     else
         engine_rearm(engine, index);
+    a->reference = ev->cycle;
+    drift_reset(&a->drift, &a->config.drift, engine->now_ms);
+    engine_look_configure(engine, index);
 }
 
 void engine_on_app_gone(struct engine *engine, const struct engine_event *ev)
@@ -55,6 +59,7 @@ void engine_on_app_gone(struct engine *engine, const struct engine_event *ev)
     engine->apps[app].gone = true;
     engine->apps[app].waiting = false;
     engine->apps[app].due_ms = -1;
+    engine_look_configure(engine, app);
     for (size_t i = 0; i < engine->n_cycles; i++) {
         struct engine_cycle *c = &engine->cycles[i];
         if (c->app == app && (engine_before_executing(c->state) || c->state == CYCLE_PROPOSED))
@@ -197,6 +202,7 @@ void engine_on_deploy(struct engine *engine, const struct engine_event *ev)
     clamp_interval(&engine->apps[app], ev->interval_ms);
     engine->apps[app].waiting = false;
     engine_rearm(engine, app);
+    engine_look_forget(engine, app);
     const char *reason = ev->reason ? ev->reason : "a deployment";
     char text[ENGINE_REASON_SIZE];
     for (size_t i = 0; i < engine->n_cycles; i++) {

@@ -1,5 +1,6 @@
 /* engine_internal.h - what the files of the engine share: engine.c (state, store, time),
- * engine_ask.c (applications, commands, deployments), engine_stage.c (requests and answers). */
+ * engine_ask.c (applications, commands, deployments), engine_stage.c (requests and answers), engine_look.c
+ * (what is seen between cycles). */
 #ifndef REMAP_MANAGER_ENGINE_INTERNAL_H
 #define REMAP_MANAGER_ENGINE_INTERNAL_H
 
@@ -38,5 +39,19 @@ void engine_on_sent(struct engine *engine, const struct engine_event *ev);
 void engine_on_lent(struct engine *engine, const struct engine_event *ev);
 void engine_on_progress(struct engine *engine, const struct engine_event *ev);
 void engine_on_answer(struct engine *engine, const struct engine_event *ev);
+
+/* --- engine_look.c --- */
+/* The app's cycle has ended, or waits as a proposal: what is compared with is another one now. */
+void engine_look_anew(struct engine *engine, const struct engine_cycle *c);
+/* What the app was is no more (a deployment): the timer alone counts. */
+void engine_look_forget(struct engine *engine, int app);
+/* The configuration of an app has come. */
+void engine_look_configure(struct engine *engine, int app);
+void engine_look_begin(struct engine *engine); /* one that is due, when there is room */
+void engine_look_lost(struct engine *engine, enum party stage); /* the stage that worked on it died */
+void engine_on_looking(struct engine *engine, const struct engine_event *ev);
+/* The stage has answered; ev of EV_RESULT or EV_FAILURE. */
+void engine_looked(struct engine *engine, const struct engine_event *ev);
+bool engine_look_action(const struct engine *engine, struct engine_action *out);
 
 #endif

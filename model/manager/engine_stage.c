@@ -50,6 +50,7 @@ void engine_on_stage_down(struct engine *engine, const struct engine_event *ev)
         charge(engine, c, text, true);
         c->retry_ms = 0; /* the supervisor waits before it starts it again */
     }
+    engine_look_lost(engine, ev->stage);
     idle(stage);
     stage->up = ev->type == EV_STAGE_UP;
 }
@@ -216,6 +217,8 @@ void engine_on_answer(struct engine *engine, const struct engine_event *ev)
     if (stage->cycle != ev->cycle || stage->attempt != ev->attempt)
         return;
     idle(stage);
+    if (ev->cycle == ENGINE_LENT)
+        engine_looked(engine, ev);
     struct engine_cycle *c = engine_find(engine, ev->cycle);
     if (!c || !c->sent || c->attempt != ev->attempt)
         return;

@@ -39,10 +39,11 @@ static const struct resource resources[] = {
      " (SELECT max(cycle_id) FROM v_cycles c WHERE c.app = v.app) AS last_cycle_id"
      " FROM apps v",
      NULL, OF_APP, NULL, "v.app"},
+    {"drift", "SELECT * FROM v_drift v", NULL, OF_APP, NULL, "v.app"},
 };
 
 const char *const http_api_names[] = {"placement", "cycles",  "edges",  "affinity", "plans",
-                                      "moves",     "savings", "events", "apps",     NULL};
+                                      "moves",     "savings", "events", "apps",     "drift", NULL};
 
 /* Digits only, 1 … max. */
 static int read_number(const char *name, const char *text, int64_t max, struct err *err)

@@ -246,11 +246,22 @@ static void act_save_app(struct manager *m, const struct engine_app *a)
                           .paused = a->paused,
                           .next_due_ms = manager_wall_ms(a->due_ms),
                           .interval_ms = a->given_interval_ms};
-    /* `once` has no timers: what the daemon keeps there stays as it is */
-    if (!m->options->once && store_app_set(m->store, &row, &err) < 0)
+    int rc = 0;
+    if (!m->options->once) { /* which has no timers: what the daemon keeps there stays as it is */
+        rc = store_begin(m->store, &err);
+        if (rc == 0)
+            rc = store_app_set(m->store, &row, &err);
+        if (rc == 0)
+            rc = look_save(m, a, &err);
+        if (rc == 0)
+            rc = store_commit(m->store, &err);
+    }
+    if (rc < 0) {
+        store_rollback(m->store);
         manager_store_failed(m, &err);
-    else
+    } else {
         tell(m, (struct engine_event){.type = EV_APP_SAVED, .app = a->name});
+    }
 }
 
 static void act_create(struct manager *m, const struct engine_app *a)
@@ -351,6 +362,9 @@ static void act(struct manager *m, const struct engine_action *a)
         break;
     case ACTION_SEND:
         act_send(m, a);
+        break;
+    case ACTION_LOOK:
+        look_send(m, a);
         break;
     }
 }
@@ -464,6 +478,7 @@ static void on_received(void *ctx, enum party from, const char *peer, const stru
     case MSG_HELLO:
     case MSG_COLLECT:
     case MSG_ANALYZE:
+    case MSG_DRIFT:
     case MSG_PLAN:
     case MSG_EXECUTE:
     case MSG_RELEASE:

@@ -9,6 +9,7 @@
  *   manager_command.c  what the command line asks
  *   manager_release.c  pins taken off again
  *   manager_hooks.c    deployments reported to the monitor
+ *   manager_drift.c    looks between cycles
  *   manager_start.c    configuration, recovery, reload */
 #ifndef REMAP_MANAGER_MANAGER_H
 #define REMAP_MANAGER_MANAGER_H
@@ -41,6 +42,19 @@ struct docs {
     struct plan *plan;
 };
 void docs_wipe(struct docs *docs);
+
+/* The look between cycles that is under way, or was the last. */
+struct look {
+    struct buf model_text;   /* collected, until it is compared */
+    int64_t reference_cycle; /* 0: `reference` holds nothing */
+    struct buf reference;    /* its service rows, for the analyzer */
+    double reference_ms;     /* its mean response time; < 0: unknown */
+    double response_ms;      /* and the present one */
+    int64_t at_ms;           /* wall */
+    char pairs[350];         /* what has changed most, in words */
+    bool known;              /* some app is or was looked at: there are rows to keep right */
+};
+void look_wipe(struct look *look);
 
 /* When a cycle's phases began, for metrics. */
 struct phase {
@@ -78,6 +92,7 @@ struct manager {
     struct docs docs;       /* of the cycle served last */
     struct buf verify_text; /* the model collected for verification … */
     int64_t verify_cycle;   /* … of this cycle */
+    struct look look;
     struct phase *phases;
     size_t n_phases;
 
@@ -117,6 +132,8 @@ extern const struct supervisor_events manager_supervisor_events;
 int request_build(struct manager *m, const struct engine_cycle *cycle, struct buf *body,
                   int64_t *allowance_ms, struct err *err);
 /* Loads what of the cycle's documents is there and not yet in m->docs. */
+/* A collect of an app's traffic between cycles: no usage is asked for. */
+void request_put_look(struct manager *m, const struct config_app *app, struct buf *out);
 /* The beginning {"v":1,"app":… of a request, and a source object. */
 void request_put_app(struct buf *out, const struct config_app *app);
 void request_put_source(struct buf *out, const struct config *config, const char *name);
@@ -177,6 +194,16 @@ void release_free(struct release *release);
 void manager_configure(struct manager *m, enum party stage);
 void event_received(struct manager *m, enum party from, const struct envelope *env, const char *body,
                     size_t size);
+
+/* --- manager_drift.c --- */
+void look_send(struct manager *m, const struct engine_action *action);
+/* The stage's answer to a request of cycle 0: body, or failure not NULL. */
+void look_answered(struct manager *m, enum party stage, const struct envelope *env,
+                   const char *body, size_t size, const struct err *failure);
+/* With the app's row, in the same transaction: the latest look, an event when it is news. */
+int look_save(struct manager *m, const struct engine_app *app, struct err *err);
+/* An event when the settings are others than those in the store. */
+void look_settings(struct manager *m, const struct config_app *app);
 
 /* --- manager_start.c --- */
 /* A time of the app's cluster, in ours; -1 stays -1. */

@@ -142,7 +142,8 @@ static int save_note(struct manager *m, const struct envelope *env, const struct
         jval_text(&text_v, MAX_TEXT, &text, err) < 0)
         return -1;
     const struct engine_cycle *c = engine_cycle(&m->engine, env->cycle);
-    manager_note(m, c ? m->engine.apps[c->app].name : NULL, kind, env->cycle, text);
+    if (c) /* what a look notices the next cycle says again */
+        manager_note(m, m->engine.apps[c->app].name, kind, env->cycle, text);
     return 0;
 }
 

@@ -142,26 +142,17 @@ void request_put_app(struct buf *out, const struct config_app *app)
 
 /* --- the requests --- */
 
-/* What is collected for verification begins when the last move was settled: older traffic went the
- * old ways. */
-static void build_collect(struct manager *m, const struct engine_cycle *c,
-                          const struct config_app *app, struct buf *out)
+/* metrics false: what things use is not asked for. */
+static void put_collect(struct manager *m, const struct config_app *app, int64_t from, int64_t to,
+                        bool metrics, struct buf *out)
 {
-    int64_t to = clock_wall_ms() - app->grace_ms, from = to - app->window_ms;
-    if (c->state == CYCLE_VERIFYING) {
-        int64_t settled = manager_wall_ms(c->settle_until_ms) - app->settle_ms;
-        if (to < settled + app->settle_ms / 2)
-            to = clock_wall_ms(); /* a grace longer than the settle time would leave nothing */
-        if (from < settled)
-            from = settled < to ? settled : to - 1;
-    }
     request_put_app(out, app);
     buf_printf(out, ",\"from_ms\":%lld,\"to_ms\":%lld", (long long)from, (long long)to);
     put_key(out, "sources");
     buf_puts(out, "{\"cluster\":");
     request_put_source(out, m->config, app->cluster);
     put_key(out, "metrics");
-    put_sources(out, m->config, app->metrics, app->n_metrics);
+    put_sources(out, m->config, app->metrics, metrics ? app->n_metrics : 0);
     put_key(out, "messages");
     put_sources(out, m->config, app->messages, app->n_messages);
     buf_puts(out, "}");
@@ -173,6 +164,29 @@ static void build_collect(struct manager *m, const struct engine_cycle *c,
     put_key(out, "mem");
     json_put_real(out, app->headroom_mem);
     buf_puts(out, "}}");
+}
+
+/* What is collected for verification begins when the last move was settled: older traffic went the
+ * old ways. A cycle that drift has started plans on the traffic that was seen to drift. */
+static void build_collect(struct manager *m, const struct engine_cycle *c,
+                          const struct config_app *app, struct buf *out)
+{
+    int64_t window = c->by_drift ? app->drift.window_ms : app->window_ms;
+    int64_t to = clock_wall_ms() - app->grace_ms, from = to - window;
+    if (c->state == CYCLE_VERIFYING) {
+        int64_t settled = manager_wall_ms(c->settle_until_ms) - app->settle_ms;
+        if (to < settled + app->settle_ms / 2)
+            to = clock_wall_ms(); /* a grace longer than the settle time would leave nothing */
+        if (from < settled)
+            from = settled < to ? settled : to - 1;
+    }
+    put_collect(m, app, from, to, true, out);
+}
+
+void request_put_look(struct manager *m, const struct config_app *app, struct buf *out)
+{
+    int64_t to = clock_wall_ms() - app->grace_ms;
+    put_collect(m, app, to - app->drift.window_ms, to, false, out);
 }
 
 static void build_analyze(const struct config_app *app, const struct buf *model, struct buf *out)

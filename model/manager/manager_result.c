@@ -436,6 +436,10 @@ void result_received(struct manager *m, enum party stage, const struct envelope 
         release_answered(m, env, body, size, NULL);
         return;
     }
+    if (env->cycle == 0) {
+        look_answered(m, stage, env, body, size, NULL);
+        return;
+    }
     if (!engine_awaits(&m->engine, stage, env->cycle, env->attempt)) {
         manager_event(
             m, result_event(EV_RESULT, stage, env)); /* frees the stage, counts for nothing */
@@ -479,6 +483,10 @@ void failure_received(struct manager *m, enum party stage, const struct envelope
     failure_decode(body, size, &err);
     if (stage == PARTY_EXECUTOR && env->cycle == 0) {
         release_answered(m, env, NULL, 0, &err);
+        return;
+    }
+    if (env->cycle == 0) {
+        look_answered(m, stage, env, NULL, 0, &err);
         return;
     }
     struct engine_event ev = result_event(EV_FAILURE, stage, env);

@@ -41,7 +41,9 @@ static struct config_app app_times(const struct config *config, const struct con
     double speed = app_speed(config, app);
     int64_t *const times[] = {&t.interval_ms,      &t.interval_min_ms, &t.interval_max_ms,
                               &t.window_ms,        &t.grace_ms,        &t.settle_ms,
-                              &t.ready_timeout_ms, &t.soak_ms,         &t.cooldown_ms};
+                              &t.ready_timeout_ms, &t.soak_ms,         &t.cooldown_ms,
+                              &t.drift.every_ms,   &t.drift.window_ms, &t.drift.for_ms,
+                              &t.drift.quiet_ms};
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         *times[i] = divided(*times[i], speed);
     return t;
@@ -69,11 +71,22 @@ static void tell_app(struct manager *m, const struct config_app *t, bool gone)
                                        .interval_ms = t->interval_ms,
                                        .interval_min_ms = t->interval_min_ms,
                                        .interval_max_ms = t->interval_max_ms,
-                                       .settle_ms = t->settle_ms};
+                                       .settle_ms = t->settle_ms,
+                                       .drift = {.every_ms = t->drift.every_ms,
+                                                 .for_ms = t->drift.for_ms,
+                                                 .quiet_ms = t->drift.quiet_ms,
+                                                 .affinity = t->drift.affinity,
+                                                 .affinity_leave = t->drift.affinity_leave,
+                                                 .response = t->drift.response,
+                                                 .response_leave = t->drift.response_leave}};
+    int64_t reference = 0;
     bool known = store_app_get(m->store, t->name, &row, &err) == 0;
+    if (known && store_drift_reference(m->store, t->name, &reference, &err) < 0)
+        log_warn("app=%s: %s", t->name, err.text);
     if (m->options->once) { /* no timers: a due time that never comes */
         config.interval_ms = INT64_MAX / 4;
         config.interval_max_ms = 0;
+        config.drift.every_ms = 0;
         row.next_due_ms = row.interval_ms = -1;
     }
     struct engine_event ev = {.type = EV_APP,
@@ -82,6 +95,7 @@ static void tell_app(struct manager *m, const struct config_app *t, bool gone)
                               .config = &config,
                               .value = manager_mono_ms(row.next_due_ms),
                               .interval_ms = row.interval_ms,
+                              .cycle = reference,
                               .flag = known && row.paused};
     engine_update(&m->engine, &ev);
     if (gone) {
@@ -106,6 +120,7 @@ int manager_apps_set(struct manager *m, const struct config *config, struct err 
     for (size_t i = 0; i < config->n_apps; i++) {
         m->apps[i].times = app_times(config, &config->apps[i]);
         m->apps[i].soak_until_ms = soak_until(m, &m->apps[i].times);
+        look_settings(m, &config->apps[i]);
         tell_app(m, &m->apps[i].times, false);
     }
     free(old);

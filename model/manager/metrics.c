@@ -20,6 +20,12 @@ enum metric {
     M_COVERAGE,
     M_GAP,
     M_AGE,
+    M_LOOKS,
+    M_DRIFT,
+    M_DRIFT_NOISE,
+    M_DRIFT_RESPONSE,
+    M_DRIFT_LEVEL,
+    M_DRIFT_RESPONSE_LEVEL,
     M_COUNT
 };
 
@@ -54,6 +60,23 @@ static const struct metric_kind kinds[M_COUNT] = {
     [M_GAP] = {"remap_plan_gap_ratio",
                "Distance of the latest plan from its proven bound.", GAUGE, {"planner"}},
     [M_AGE] = {"remap_model_age_seconds", "Age of the latest snapshot.", GAUGE, {"app"}},
+    [M_LOOKS] = {"remap_drift_looks_total", "Looks between cycles, by what came of them.", COUNTER,
+                 {"app", "result"}},
+    [M_DRIFT] = {"remap_drift_ratio",
+                 "Share of the traffic that goes another way than the placement was planned on.",
+                 GAUGE, {"app"}},
+    [M_DRIFT_NOISE] = {"remap_drift_noise_ratio",
+                       "Part of remap_drift_ratio that the sample alone may make.", GAUGE,
+                       {"app"}},
+    [M_DRIFT_RESPONSE] = {"remap_drift_response_ratio",
+                          "Mean response time as a multiple of what the placement had.", GAUGE,
+                          {"app"}},
+    [M_DRIFT_LEVEL] = {"remap_drift_level_ratio",
+                       "Above this and the noise, remap_drift_ratio starts a cycle.", GAUGE,
+                       {"app"}},
+    [M_DRIFT_RESPONSE_LEVEL] = {"remap_drift_response_level_ratio",
+                                "Above this, remap_drift_response_ratio starts a cycle.", GAUGE,
+                                {"app"}},
 };
 
 /* Upper bounds in seconds: stages take milliseconds to seconds, rollouts and settling minutes. */
@@ -227,6 +250,26 @@ void metrics_gap(struct metrics *metrics, const char *planner, double ratio)
 void metrics_model_taken(struct metrics *metrics, const char *app, int64_t taken_ms)
 {
     series_get(metrics, M_AGE, &app)->taken_ms = taken_ms;
+}
+
+void metrics_look(struct metrics *metrics, const char *app, const char *result)
+{
+    count(metrics, M_LOOKS, (const char *const[]){app, result});
+}
+
+void metrics_drift(struct metrics *metrics, const char *app, double ratio, double noise,
+                   double response)
+{
+    gauge(metrics, M_DRIFT, app, ratio);
+    gauge(metrics, M_DRIFT_NOISE, app, noise);
+    gauge(metrics, M_DRIFT_RESPONSE, app, response);
+}
+
+void metrics_drift_levels(struct metrics *metrics, const char *app, double affinity,
+                          double response)
+{
+    gauge(metrics, M_DRIFT_LEVEL, app, affinity);
+    gauge(metrics, M_DRIFT_RESPONSE_LEVEL, app, response);
 }
 
 /* --- writing --- */

@@ -39,6 +39,14 @@ void metrics_gap(struct metrics *metrics, const char *planner, double ratio);
 /* remap_model_age_seconds{app} counts from here. */
 void metrics_model_taken(struct metrics *metrics, const char *app, int64_t taken_ms);
 
+/* Looks between cycles (model/manager/drift.h). remap_drift_looks_total{app,result}: seen, failed,
+ * too_little (traffic). The others are gauges as above. */
+void metrics_look(struct metrics *metrics, const char *app, const char *result);
+void metrics_drift(struct metrics *metrics, const char *app, double ratio, double noise,
+                   double response);
+void metrics_drift_levels(struct metrics *metrics, const char *app, double affinity,
+                          double response);
+
 /* Appends everything; now_ms is wall time, for ages. */
 void metrics_write(const struct metrics *metrics, int64_t now_ms, struct buf *out);
 

@@ -156,6 +156,23 @@ void app_row_wipe(struct app_row *row);
 int store_app_get(struct store *store, const char *app, struct app_row *out, struct err *err);
 int store_app_set(struct store *store, const struct app_row *row, struct err *err);
 
+/* --- drift: the latest look at an app between cycles (v_drift) --- */
+struct drift_row {
+    const char *app, *state;
+    int64_t at_ms, reference_cycle; /* -1: none */
+    double distance, noise, response_ratio; /* < 0: unknown */
+    int64_t every_ms;
+    double affinity, response;
+};
+int store_drift_set(struct store *store, const struct drift_row *row, struct err *err);
+/* The cycle whose snapshot the app's present placement was planned on, and not older than the latest
+ * deployment of the app; 0 when there is none. */
+int store_drift_reference(struct store *store, const char *app, int64_t *out, struct err *err);
+/* Appends the service rows of the cycle's analysis (the member `reference` of model/wire/README.md);
+ * *response_ms: the mean response time that the placement had, < 0 when unknown. */
+int store_drift_reference_rows(struct store *store, int64_t cycle, struct buf *out,
+                               double *response_ms, struct err *err);
+
 /* Retention: deletes ended cycles (and their events) older than max_age_ms, then oldest first until
  * the file is below max_bytes, and gives the room back; also events of no cycle by age. A limit
  * <= 0 does not limit. Cycles that an open cycle builds upon stay. Works in short transactions and

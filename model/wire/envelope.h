@@ -29,6 +29,7 @@ enum message_type {
     /* from the manager */
     MSG_COLLECT, /* → monitor */
     MSG_ANALYZE, /* → analyzer */
+    MSG_DRIFT,   /* → analyzer: how far traffic has moved since a placement was planned */
     MSG_PLAN,    /* → planner */
     MSG_EXECUTE, /* → executor */
     MSG_RELEASE, /* → executor: take off what remap left in the cluster */

@@ -28,6 +28,7 @@ struct world {
     int64_t now_ms, next_id;
     struct seen seen[1000];
     size_t n_seen;
+    int64_t look; /* the attempt of the last look */
     bool executor_asked; /* a request is out there, by our own count */
     bool store_works;
 };
@@ -128,6 +129,18 @@ static bool act(struct world *w)
     case ACTION_STOP:
         event(w, (struct engine_event){.type = EV_STOP_SENT, .stage = a.stage});
         break;
+    case ACTION_LOOK:
+        assert_true(a.attempt > w->look);
+        assert_int_equal(w->engine.stages[a.stage].cycle, 0);
+        w->look = a.attempt;
+        event(w, (struct engine_event){
+                     .type = EV_LOOKING, .stage = a.stage, .attempt = a.attempt, .value = 100});
+        if (roll(w, 10) == 0) /* it could not be sent */
+            event(w, (struct engine_event){.type = EV_FAILURE,
+                                           .stage = a.stage,
+                                           .cycle = ENGINE_LENT,
+                                           .attempt = a.attempt});
+        break;
     case ACTION_SEND:
         if (a.stage == PARTY_EXECUTOR) {
             assert_false(w->executor_asked); /* never two */
@@ -146,7 +159,9 @@ static void answer(struct world *w, enum party stage, bool well)
     const struct engine_stage *s = &w->engine.stages[stage];
     if (!s->cycle)
         return;
+    const struct drift_seen seen = {.distance = (double)roll(w, 100) / 100};
     struct engine_event ev = {.type = well || roll(w, 3) ? EV_RESULT : EV_FAILURE,
+                              .seen = &seen,
                               .stage = stage,
                               .cycle = s->cycle,
                               .attempt = s->attempt,
@@ -165,7 +180,10 @@ static void random_event(struct world *w)
                                                    .interval_ms = 700,
                                                    .interval_min_ms = 50,
                                                    .interval_max_ms = 5000,
-                                                   .settle_ms = 10};
+                                                   .settle_ms = 10,
+                                                   .drift = {.every_ms = 90,
+                                                             .affinity = 0.5,
+                                                             .affinity_leave = 0.3}};
     enum party stage = (enum party)(PARTY_MONITOR + roll(w, 4));
     const char *app = apps[roll(w, APPS)];
     int64_t cycle = (int64_t)roll(w, (uint64_t)w->next_id + 1);
@@ -290,7 +308,13 @@ static void test_engine_when_events_come_in_any_order_then_it_stays_in_its_graph
                                                     .interval_ms = 900,
                                                     .interval_min_ms = 100,
                                                     .interval_max_ms = 5000,
-                                                    .settle_ms = 60};
+                                                    .settle_ms = 60,
+                                                    .drift = {.every_ms = 100,
+                                                              .for_ms = 100,
+                                                              .quiet_ms = 300,
+                                                              .affinity = 0.4,
+                                                              .affinity_leave = 0.2}};
+    size_t drifts = 0;
     size_t reached[CYCLE_N_STATES] = {0};
     struct world *w = mem_alloc(sizeof *w);
     for (int sequence = 0; sequence < SEQUENCES; sequence++) {
@@ -311,8 +335,10 @@ static void test_engine_when_events_come_in_any_order_then_it_stays_in_its_graph
             random_event(w);
             for (uint64_t n = roll(w, 10); n > 0 && act(w); n--) {
             }
-            for (size_t c = 0; c < w->engine.n_cycles; c++)
+            for (size_t c = 0; c < w->engine.n_cycles; c++) {
                 reached[w->engine.cycles[c].state]++;
+                drifts += w->engine.cycles[c].by_drift;
+            }
         }
         calm_down(w);
         engine_wipe(&w->engine);
@@ -320,6 +346,7 @@ static void test_engine_when_events_come_in_any_order_then_it_stays_in_its_graph
     free(w);
     for (int s = 0; s < CYCLE_N_STATES; s++) /* the walk has seen every state */
         assert_true(reached[s] > 100);
+    assert_true(drifts > 100);
 }
 
 int main(void)

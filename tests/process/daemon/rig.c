@@ -25,7 +25,7 @@
 #include "model/wire/bus.h"
 #include "tests/support/temp_dir.h"
 
-static const char scenario[] =
+static const char chain[] =
     "name: rig\n"
     "seed: 3\n"
     "hosts:\n"
@@ -71,7 +71,7 @@ static pid_t spawn(const struct rig *rig, const char *program, const char *const
     return pid;
 }
 
-static void start_simulated(struct rig *rig)
+static void start_simulated(struct rig *rig, const char *scenario)
 {
     AUTO_FREE char *file = mem_printf("%s/scenario.yaml", rig->dir);
     AUTO_FREE char *speed = mem_printf("%g", rig->speed);
@@ -116,6 +116,12 @@ void rig_configure(struct rig *rig, const char *app, const char *global)
 
 void rig_open(struct rig *rig, double speed, const char *app, const char *global)
 {
+    rig_open_scenario(rig, chain, speed, app, global);
+}
+
+void rig_open_scenario(struct rig *rig, const char *scenario, double speed, const char *app,
+                       const char *global)
+{
     *rig = (struct rig){.dir = temp_dir_new(), .speed = speed};
     rig->config = mem_printf("%s/remap.yaml", rig->dir);
     rig->store = mem_printf("%s/store.db", rig->dir);
@@ -123,7 +129,7 @@ void rig_open(struct rig *rig, double speed, const char *app, const char *global
     rig->socket = mem_printf("%s/cluster.sock", rig->dir);
     rig->journal = mem_printf("%s/journal", rig->dir);
     rig->log = mem_printf("%s/log", rig->dir);
-    start_simulated(rig);
+    start_simulated(rig, scenario);
     rig_configure(rig, app, global);
 }
 

@@ -22,6 +22,9 @@ struct rig {
  * taking 10 s of the cluster's time to start. `app` is YAML appended to the app, `global` to the
  * file; both may be "". */
 void rig_open(struct rig *rig, double speed, const char *app, const char *global);
+/* The same on another cluster (etc/scenarios/sock-shop.yaml explains scenarios). */
+void rig_open_scenario(struct rig *rig, const char *scenario, double speed, const char *app,
+                       const char *global);
 void rig_close(struct rig *rig); /* ends what still runs, removes the directory */
 
 void rig_configure(struct rig *rig, const char *app, const char *global);

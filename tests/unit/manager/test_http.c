@@ -252,8 +252,8 @@ static void test_api_when_each_resource_then_json_array_with_rows(void **state)
         const char *path;
         size_t rows;
     } vectors[] = {
-        {"/api/v1", 9},
-        {"/api/v1/", 9},
+        {"/api/v1", 10},
+        {"/api/v1/", 10},
         {"/api/v1/placement", 5},
         {"/api/v1/cycles", 1},
         {"/api/v1/edges", 3},
@@ -263,6 +263,8 @@ static void test_api_when_each_resource_then_json_array_with_rows(void **state)
         {"/api/v1/savings", 1},
         {"/api/v1/events", 1},
         {"/api/v1/apps", 1},
+        {"/api/v1/drift", 1},
+        {"/api/v1/drift?app=blog", 0},
         {"/api/v1/edges?app=shop", 3},
         {"/api/v1/edges?app=blog", 0},
         {"/api/v1/edges?cycle=1&limit=2", 2},
@@ -282,6 +284,10 @@ static void test_api_when_each_resource_then_json_array_with_rows(void **state)
     char shop[] = "shop", act[] = "act";
     assert_int_equal(
         store_app_set(f->store->store, &(struct app_row){shop, act, false, 5, -1}, &err), 0);
+    struct drift_row drift = {.app = shop, .state = "calm", .at_ms = 7, .reference_cycle = 1,
+                              .distance = 0.1, .noise = 0.01, .response_ratio = -1,
+                              .every_ms = 1000, .affinity = 0.2, .response = 0.5};
+    assert_int_equal(store_drift_set(f->store->store, &drift, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         AUTO_ANSWER struct answer answer = get(f, vectors[i].path);
         json_t *tree = json_loads(answer.body, 0, NULL);
