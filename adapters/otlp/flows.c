@@ -209,12 +209,17 @@ struct span_counts *flows_counts(struct flows *flows, int64_t at_ms)
 
 /* --- reading --- */
 
+int64_t flows_time(const struct flows *flows, int64_t at_ms)
+{
+    return number_of(flows, at_ms) * flows->length_ms + flows->length_ms / 2;
+}
+
 static bool in_window(const struct flows *flows, const struct slice *slice,
                       const struct window *window)
 {
     if (slice->number == NO_SLICE)
         return false;
-    int64_t middle = slice->number * flows->length_ms + flows->length_ms / 2;
+    int64_t middle = flows_time(flows, slice->number * flows->length_ms);
     return middle >= window->from_ms && middle < window->to_ms;
 }
 

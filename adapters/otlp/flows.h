@@ -29,6 +29,8 @@ void flows_tick(struct flows *flows, int64_t now_ms);
  * it goes to `other`, a node. */
 void flows_message(struct flows *flows, int64_t at_ms, int32_t src, int32_t dst, int64_t bytes,
                      int64_t duration_us, int32_t other);
+/* The time that a window must hold for a message of this time to be in it: the middle of its slice. */
+int64_t flows_time(const struct flows *flows, int64_t at_ms);
 /* The counts of this time, to be added to; messages, sized and the times are not counted there. */
 struct span_counts *flows_counts(struct flows *flows, int64_t at_ms);
 

@@ -21,6 +21,7 @@ struct otlp_store {
     struct span_table *table;
     struct joiner *joiner;
     struct flows *flows;
+    size_t waiting; /* spans at most */
     int64_t keep_ms, now_ms, forgot_ms;
     int64_t life_ms; /* the joiner's time: as now_ms, but never set back */
     struct otlp_totals totals;
@@ -43,7 +44,8 @@ struct otlp_store {
 /* Does the trace being counted belong to the window that is read? */
 static bool in_window(const struct otlp_store *store)
 {
-    return store->at_ms >= store->peek->from_ms && store->at_ms < store->peek->to_ms;
+    int64_t time_ms = flows_time(store->flows, store->at_ms);
+    return time_ms >= store->peek->from_ms && time_ms < store->peek->to_ms;
 }
 
 /* What the table counted belongs to the trace or the request before. */
@@ -105,14 +107,15 @@ static void join_live(struct otlp_store *store)
     store->table = span_table_new();
     span_table_limit(store->table, &limits);
     span_table_divert(store->table, on_message, store);
-    store->joiner = joiner_new(store->table, OTLP_MAX_WAITING);
+    store->joiner = joiner_new(store->table, store->waiting);
     joiner_live(store->joiner, before_trace, store);
     joiner_tick(store->joiner, store->life_ms);
 }
 
-struct otlp_store *otlp_store_new(int64_t keep_ms, int64_t now_ms)
+struct otlp_store *otlp_store_new(size_t waiting, int64_t keep_ms, int64_t now_ms)
 {
     struct otlp_store *store = mem_alloc(sizeof *store);
+    store->waiting = waiting;
     store->keep_ms = keep_ms;
     store->now_ms = store->life_ms = store->at_ms = store->forgot_ms = now_ms;
     store->totals.since_ms = now_ms;
@@ -239,7 +242,7 @@ static void take(struct otlp_store *store)
         joiner_add(store->joiner, span, &ignored);
     }
     harvest(store);
-    joiner_settle(store->joiner, joiner_room(store->joiner) < OTLP_MAX_WAITING / 2, &ignored);
+    joiner_settle(store->joiner, joiner_room(store->joiner) < store->waiting / 2, &ignored);
     harvest(store);
     store->totals.spans += (int64_t)store->n_staged;
 }
@@ -318,7 +321,7 @@ int otlp_store_trace(struct otlp_store *store, const struct window *window, bool
     store->bytes_left = MODEL_MAX_NUMBER;
     store->peeked = (struct span_counts){0};
     store->peek = window;
-    store->at_ms = INT64_MIN; /* nothing to harvest yet */
+    store->at_ms = -1; /* nothing to harvest yet */
     int rc = joiner_peek(store->joiner, err);
     harvest(store);
     store->peek = NULL;

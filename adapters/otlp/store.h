@@ -25,8 +25,9 @@
 
 struct otlp_store;
 
-/* Traffic is kept for keep_ms. Nothing before now_ms is known to it. */
-struct otlp_store *otlp_store_new(int64_t keep_ms, int64_t now_ms);
+/* Traffic is kept for keep_ms. Nothing before now_ms is known to it. `waiting`: OTLP_MAX_WAITING, or
+ * less for tests. */
+struct otlp_store *otlp_store_new(size_t waiting, int64_t keep_ms, int64_t now_ms);
 void otlp_store_free(struct otlp_store *store);
 AUTO_DEFINE(otlp_store)
 void otlp_store_keep(struct otlp_store *store, int64_t keep_ms);

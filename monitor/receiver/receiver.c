@@ -113,7 +113,7 @@ static struct open_receiver *open_new(struct stage *stage, const char *name, int
     struct open_receiver *open = mem_alloc(sizeof *open);
     open->stage = stage;
     open->name = mem_strdup(name);
-    open->receiver.store = otlp_store_new(keep_ms, clock_wall_ms());
+    open->receiver.store = otlp_store_new(OTLP_MAX_WAITING, keep_ms, clock_wall_ms());
     on_tick(open);
     return open;
 }

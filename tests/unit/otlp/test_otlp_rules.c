@@ -86,7 +86,7 @@ static void read_window(struct otlp_store *store, int64_t now_ms, struct buf *ou
     model_add_instance(model, "a-2", 0, -1, &err);
     model_add_instance(model, "b-1", 1, -1, &err);
     model_add_instance(model, "b-2", 1, -1, &err);
-    const struct window window = {NOW - 600000, now_ms + 1};
+    const struct window window = {NOW - 600000, now_ms + 10000};
     if (otlp_store_trace(store, &window, true, now_ms, &in, &err))
         fail_msg("%s", err.text);
     identity_report(identity, &model->traffic);
@@ -104,7 +104,7 @@ static void expect(const struct sample_span *spans, size_t n, const char *wanted
                                       {false, false, true, false}, {true, false, true, true}};
     for (size_t i = 0; i < ARRAY_LEN(ways); i++)
         for (int64_t later = 0; later <= 100000; later += 100000) {
-            AUTO(otlp_store) struct otlp_store *store = otlp_store_new(KEEP, NOW - 3600000);
+            AUTO(otlp_store) struct otlp_store *store = otlp_store_new(100, KEEP, NOW - 3600000);
             AUTO_BUF struct buf got = BUF_INIT;
             post_all(store, spans, n, &ways[i]);
             otlp_store_tick(store, NOW + later);
