@@ -32,7 +32,7 @@ const struct config_app *manager_app_times(const struct manager *m, const char *
     return NULL;
 }
 
-static void tell(struct manager *m, struct engine_event ev)
+void manager_tell(struct manager *m, struct engine_event ev)
 {
     ev.now_ms = clock_mono_ms();
     engine_update(&m->engine, &ev);
@@ -40,7 +40,7 @@ static void tell(struct manager *m, struct engine_event ev)
 
 void manager_event(struct manager *m, struct engine_event ev)
 {
-    tell(m, ev);
+    manager_tell(m, ev);
     manager_work(m);
 }
 
@@ -58,7 +58,7 @@ void manager_store_failed(struct manager *m, const struct err *err)
         log_error("store cannot be written: %s; tried again every %d s", err->text,
                   ENGINE_STORE_RETRY_MS / 1000);
     m->store_trouble = true;
-    tell(m, (struct engine_event){.type = EV_STORE_FAILED, .reason = err->text});
+    manager_tell(m, (struct engine_event){.type = EV_STORE_FAILED, .reason = err->text});
 }
 
 static void store_works(struct manager *m)
@@ -201,7 +201,7 @@ void manager_answer(struct manager *m, struct engine_event ev, manager_rows_fn *
     int rc = store_begin(m->store, &err);
     if (rc == 0 && rows)
         rc = rows(m, &ev, ctx, &err);
-    tell(m, ev); /* also when it cannot be saved: the stage is free again */
+    manager_tell(m, ev); /* also when it cannot be saved: the stage is free again */
     const struct engine_cycle *c = engine_cycle(&m->engine, ev.cycle);
     if (rc == 0 && c->dirty)
         rc = save_cycle(m, c, &err);
@@ -214,7 +214,7 @@ void manager_answer(struct manager *m, struct engine_event ev, manager_rows_fn *
         store_works(m);
         if (c->dirty)
             announce(m, c, from);
-        tell(m, (struct engine_event){.type = EV_SAVED, .cycle = ev.cycle});
+        manager_tell(m, (struct engine_event){.type = EV_SAVED, .cycle = ev.cycle});
     }
     manager_work(m);
 }
@@ -235,33 +235,63 @@ static void act_save(struct manager *m, const struct engine_cycle *c)
     }
     store_works(m);
     announce(m, c, from);
-    tell(m, (struct engine_event){.type = EV_SAVED, .cycle = c->id});
+    manager_tell(m, (struct engine_event){.type = EV_SAVED, .cycle = c->id});
 }
 
-static void act_save_app(struct manager *m, const struct engine_app *a)
+/* The app's row, and what a look has shown, inside an open transaction. `once` has no timers: what
+ * the daemon keeps there stays as it is. */
+static int save_app(struct manager *m, const struct engine_app *a, struct err *err)
 {
-    struct err err = ERR_INIT;
     struct app_row row = {.app = a->name,
                           .mode = (char *)app_mode_name(a->config.mode),
                           .paused = a->paused,
                           .next_due_ms = manager_wall_ms(a->due_ms),
                           .interval_ms = a->given_interval_ms};
-    int rc = 0;
-    if (!m->options->once) { /* which has no timers: what the daemon keeps there stays as it is */
-        rc = store_begin(m->store, &err);
-        if (rc == 0)
-            rc = store_app_set(m->store, &row, &err);
-        if (rc == 0)
-            rc = look_save(m, a, &err);
-        if (rc == 0)
-            rc = store_commit(m->store, &err);
-    }
+    if (m->options->once)
+        return 0;
+    return store_app_set(m->store, &row, err) < 0 ? -1 : look_save(m, a, err);
+}
+
+static void act_save_app(struct manager *m, const struct engine_app *a)
+{
+    struct err err = ERR_INIT;
+    int rc = store_begin(m->store, &err);
+    if (rc == 0)
+        rc = save_app(m, a, &err);
+    if (rc == 0)
+        rc = store_commit(m->store, &err);
     if (rc < 0) {
         store_rollback(m->store);
         manager_store_failed(m, &err);
     } else {
-        tell(m, (struct engine_event){.type = EV_APP_SAVED, .app = a->name});
+        manager_tell(m, (struct engine_event){.type = EV_APP_SAVED, .app = a->name});
     }
+}
+
+int manager_save_steps(struct manager *m, struct err *err)
+{
+    for (size_t i = 0; i < m->engine.n_cycles; i++)
+        if (m->engine.cycles[i].dirty && save_cycle(m, &m->engine.cycles[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < m->engine.n_apps; i++)
+        if (m->engine.apps[i].dirty && save_app(m, &m->engine.apps[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+void manager_steps_saved(struct manager *m)
+{
+    store_works(m);
+    for (size_t i = m->engine.n_cycles; i-- > 0;) { /* from the end: those that ended drop out */
+        const struct engine_cycle *c = &m->engine.cycles[i];
+        if (!c->dirty)
+            continue;
+        announce(m, c, c->saved);
+        manager_tell(m, (struct engine_event){.type = EV_SAVED, .cycle = c->id});
+    }
+    for (size_t i = 0; i < m->engine.n_apps; i++)
+        if (m->engine.apps[i].dirty)
+            manager_tell(m, (struct engine_event){.type = EV_APP_SAVED, .app = m->engine.apps[i].name});
 }
 
 static void act_create(struct manager *m, const struct engine_app *a)
@@ -277,7 +307,7 @@ static void act_create(struct manager *m, const struct engine_app *a)
     log_info("cycle=%lld app=%s state=collecting trigger=%s", (long long)id, a->name, a->trigger);
     phase_find(m, id);
     const char *app = a->name;
-    tell(m, (struct engine_event){.type = EV_CREATED, .cycle = id});
+    manager_tell(m, (struct engine_event){.type = EV_CREATED, .cycle = id});
     if (m->options->events && m->options->events->cycle)
         m->options->events->cycle(m->options->ctx, id, app, "collecting", "");
 }
@@ -297,15 +327,15 @@ static void act_send(struct manager *m, const struct engine_action *a)
     if (rc < 0 && err.kind == ERR_UNREACHABLE && built) {
         /* Its death is on its way to us; or it lives and somebody took its name on the bus. */
         supervisor_kill(m->supervisor, stage);
-        tell(m, (struct engine_event){.type = EV_STAGE_DOWN, .stage = stage});
+        manager_tell(m, (struct engine_event){.type = EV_STAGE_DOWN, .stage = stage});
         return;
     }
-    tell(m, (struct engine_event){
+    manager_tell(m, (struct engine_event){
                 .type = EV_SENT, .cycle = id, .attempt = attempt, .value = allowance});
     if (rc < 0) {
         log_error("cycle=%lld request=%s not sent: %s", (long long)id, message_type_name(env.type),
                   err.text);
-        tell(m, (struct engine_event){.type = EV_FAILURE,
+        manager_tell(m, (struct engine_event){.type = EV_FAILURE,
                                       .stage = stage,
                                       .cycle = id,
                                       .attempt = attempt,
@@ -323,7 +353,7 @@ static void act_stop(struct manager *m, enum party stage)
         env.cycle = 0; /* the stage leaves altogether: we are leaving too */
     if (bus_send(m->bus, stage, &env, NULL, &err) < 0)
         log_warn("stage=%s stop not sent: %s", party_name(stage), err.text);
-    tell(m, (struct engine_event){.type = EV_STOP_SENT, .stage = stage});
+    manager_tell(m, (struct engine_event){.type = EV_STOP_SENT, .stage = stage});
 }
 
 static void note_stage(struct manager *m, enum party stage, const char *text)
@@ -339,7 +369,7 @@ static void act_kill(struct manager *m, enum party stage)
     log_warn("%s", text);
     note_stage(m, stage, text);
     supervisor_kill(m->supervisor, stage);
-    tell(m, (struct engine_event){.type = EV_KILLED, .stage = stage});
+    manager_tell(m, (struct engine_event){.type = EV_KILLED, .stage = stage});
 }
 
 static void act(struct manager *m, const struct engine_action *a)

@@ -110,6 +110,7 @@ struct manager {
 /* --- manager.c --- */
 int64_t manager_wall_ms(int64_t mono_ms); /* -1 stays -1 */
 int64_t manager_mono_ms(int64_t wall_ms);
+void manager_tell(struct manager *m, struct engine_event ev); /* the engine, and nothing more */
 /* Tells the engine, then does what it asks for. */
 void manager_event(struct manager *m, struct engine_event ev);
 void manager_work(struct manager *m);
@@ -118,6 +119,10 @@ void manager_work(struct manager *m);
  */
 typedef int manager_rows_fn(struct manager *m, struct engine_event *ev, void *ctx, struct err *err);
 void manager_answer(struct manager *m, struct engine_event ev, manager_rows_fn *rows, void *ctx);
+/* Every step of the engine that is not in the store yet, inside an open transaction; and, after its
+ * commit, what follows from it. For what must be kept together with its cause. */
+int manager_save_steps(struct manager *m, struct err *err);
+void manager_steps_saved(struct manager *m);
 /* Says once that the store cannot be written, and tells the engine. */
 void manager_store_failed(struct manager *m, const struct err *err);
 void manager_note(struct manager *m, const char *app, const char *kind, int64_t cycle,

@@ -54,11 +54,11 @@ static void deploy(struct manager *m, const char *app, int64_t interval_ms, cons
         if (app && strcmp(app, times->name) != 0)
             continue;
         m->apps[i].soak_until_ms = clock_wall_ms() + times->soak_ms;
-        manager_event(
-            m, (struct engine_event){.type = EV_DEPLOY,
-                                     .app = times->name,
-                                     .interval_ms = app_divided_ms(m->config, i, interval_ms),
-                                     .reason = reason});
+        manager_tell(m,
+                     (struct engine_event){.type = EV_DEPLOY,
+                                           .app = times->name,
+                                           .interval_ms = app_divided_ms(m->config, i, interval_ms),
+                                           .reason = reason});
     }
 }
 
@@ -95,8 +95,8 @@ static int64_t delivery_window_ms(const struct manager *m)
     return m->config->webhooks ? 2 * m->config->webhooks->replay_window_ms : 0;
 }
 
-static int event_store(struct manager *m, const struct event *event, int64_t *row, bool *duplicate,
-                       struct err *err)
+static int event_add(struct manager *m, const struct event *event, int64_t *row, bool *duplicate,
+                     struct err *err)
 {
     *duplicate = false;
     if (event->delivery)
@@ -104,6 +104,31 @@ static int event_store(struct manager *m, const struct event *event, int64_t *ro
                                    delivery_window_ms(m), clock_wall_ms(), row, duplicate, err);
     return store_event_add(m->store, event->app, event->kind, 0, event->text, clock_wall_ms(), row,
                            err);
+}
+
+/* The event and all that a deployment does to timers and cycles, in one transaction: whoever dies
+ * after it has lost nothing, whoever dies before it has not answered. */
+static int event_store(struct manager *m, const struct event *event, int64_t *row, bool *duplicate,
+                       struct err *err)
+{
+    bool told = false;
+    int rc = store_begin(m->store, err);
+    if (rc == 0)
+        rc = event_add(m, event, row, duplicate, err);
+    if (rc == 0 && !*duplicate && strcmp(event->kind, "deploy") == 0) {
+        deploy(m, event->app, event->interval_ms, event->text);
+        told = true;
+        rc = manager_save_steps(m, err);
+    }
+    if (rc == 0)
+        rc = store_commit(m->store, err);
+    if (rc < 0)
+        store_rollback(m->store);
+    if (rc < 0 && told)
+        manager_store_failed(m, err); /* takes the steps back; its sender repeats the event */
+    else if (rc == 0 && told)
+        manager_steps_saved(m);
+    return rc;
 }
 
 void event_received(struct manager *m, enum party from, const struct envelope *env,
@@ -121,6 +146,7 @@ void event_received(struct manager *m, enum party from, const struct envelope *e
     }
     if (event_store(m, &event, &row, &duplicate, &err) < 0) {
         log_error("event not stored: %s", err.text); /* no `stored`: its sender repeats it */
+        manager_work(m);
         return;
     }
     struct buf answer = BUF_INIT;
@@ -130,6 +156,5 @@ void event_received(struct manager *m, enum party from, const struct envelope *e
     if (bus_send(m->bus, from, &stored, &answer, &err) < 0)
         log_warn("stored not sent: %s", err.text);
     buf_wipe(&answer);
-    if (!duplicate && strcmp(event.kind, "deploy") == 0)
-        deploy(m, event.app, event.interval_ms, event.text);
+    manager_work(m);
 }

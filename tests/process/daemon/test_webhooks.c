@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <netinet/in.h>
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -186,6 +187,46 @@ static void test_deployment_when_posted_then_stored_answered_and_timer_reset(voi
     rig_until(&f.rig, "SELECT a.next_due_ms BETWEEN e.at_ms + 7200000 AND e.at_ms + 7202000 FROM"
                       " apps a, v_events e WHERE a.app = 'rig' AND e.text LIKE '%deployment 8%'");
     assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy'"), 2);
+    close_fixture(&f);
+}
+
+/* remap is killed as soon as the event can be seen, answered or not: the timer is there with it. */
+static void test_deployment_when_remap_dies_after_storing_it_then_the_timer_is_reset(void **state)
+{
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, 1000);
+    for (int i = 1; i <= 6; i++) {
+        AUTO_FREE char *body = mem_printf(
+            "{\"deployment_status\":{\"state\":\"success\",\"environment\":\"production\"},"
+            "\"deployment\":{\"id\":%d,\"ref\":\"master\"},"
+            "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
+            i);
+        AUTO_FREE char *query = mem_printf("?interval=%ds", 600 * i);
+        AUTO_FREE char *seen = mem_printf(
+            "SELECT CASE WHEN e.event_id IS NULL THEN 0 WHEN a.next_due_ms BETWEEN e.at_ms + %d AND"
+            " e.at_ms + %d THEN 1 ELSE 2 END FROM apps a LEFT JOIN v_events e ON e.kind = 'deploy'"
+            " AND e.text LIKE '%%deployment %d of%%'",
+            600000 * i, 600000 * i + 2000, i);
+        fflush(NULL);
+        pid_t poster = fork();
+        if (poster == 0) {
+            AUTO_BUF struct buf answer = BUF_INIT;
+            github(f.port, query, "deployment_status", "d", body, &answer);
+            _exit(0);
+        }
+        int64_t got, until = clock_mono_ms() + RIG_PATIENCE_MS;
+        while ((got = rig_number(&f.rig, seen)) == 0)
+            assert_true(clock_mono_ms() < until);
+        assert_int_equal(got, 1);
+        rig_signal(rig_pid(&f.rig, "remap"), SIGKILL);
+        rig_wait_daemon(&f.rig);
+        waitpid(poster, NULL, 0);
+        assert_int_equal(truncate(f.rig.log, 0), 0); /* the ports of former lives */
+        rig_start(&f.rig, true);
+        assert_int_equal(rig_number(&f.rig, seen), 1);
+        f.port = listen_port(&f.rig);
+    }
     close_fixture(&f);
 }
 
@@ -412,6 +453,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_deployment_when_posted_then_stored_answered_and_timer_reset),
+        cmocka_unit_test(test_deployment_when_remap_dies_after_storing_it_then_the_timer_is_reset),
         cmocka_unit_test(test_post_when_it_triggers_nothing_then_the_answer_says_why),
         cmocka_unit_test(test_posts_when_too_many_then_429),
         cmocka_unit_test(test_clients_when_slow_then_they_hold_up_nobody),
