@@ -76,11 +76,28 @@ struct source_report {
     char seen[200];    /* "3 hosts, 14 services, 17 instances" */
 };
 
+/* Somebody has released a new version of a workload, or a new workload. Borrowed during the call. */
+struct release {
+    const char *space, *service; /* "namespace", "namespace/name" */
+    const char *text;            /* for people */
+    const char *delivery;        /* the same again is the same release */
+};
+
+/* Told to whoever keeps sources open between inspections. */
+struct tidings {
+    void (*released)(void *arg, const struct release *release);
+    void *arg;
+};
+
 struct cluster_adapter {
     const char *name, *summary;
     const struct option_spec *options; /* ended by a NULL name */
     int (*open)(const struct source *source, void **ctx, struct err *err);
     int (*inspect)(void *ctx, const struct app_scope *app, struct inspection *in, struct err *err);
+    /* NULL: a source is opened for each inspection. Else it may stay open over many of them, and is
+     * looked after in between: does what is due, without waiting. Returns the ms after which it wants
+     * to be called again. */
+    int64_t (*tend)(void *ctx, const struct tidings *tidings);
     int (*check)(void *ctx, const struct app_scope *app, struct source_report *out,
                  struct err *err);
     void (*close)(void *ctx);
@@ -93,6 +110,7 @@ struct metrics_adapter {
     /* Sets usage of instances and hosts over the window (mean). */
     int (*measure)(void *ctx, const struct app_scope *app, const struct window *window,
                    struct inspection *in, struct err *err);
+    int64_t (*tend)(void *ctx); /* as above */
     int (*check)(void *ctx, const struct app_scope *app, struct source_report *out,
                  struct err *err);
     void (*close)(void *ctx);

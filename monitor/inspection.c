@@ -9,6 +9,7 @@
 #include "model/base/clock.h"
 #include "adapters/identity.h"
 #include "monitor/merge.h"
+#include "monitor/sessions.h"
 
 static int no_adapter(const struct source *source, const char *kind, const char *const known[],
                       struct err *err)
@@ -58,17 +59,20 @@ static int find_messages(const struct source *source, const struct message_adapt
     return no_adapter(source, "messages", known, err);
 }
 
-static int run_cluster(const struct source *source, const struct app_scope *app,
-                       struct inspection *in, struct err *err)
+static int run_cluster(const struct collect *collect, struct inspection *in, struct err *err)
 {
+    const struct source *source = &collect->cluster;
     const struct cluster_adapter *adapter;
     void *ctx;
     if (find_cluster(source, &adapter, err))
         return -1;
-    int rc = adapter->open(source, &ctx, err);
+    bool stays = collect->sessions && adapter->tend;
+    int rc = stays ? sessions_cluster(collect->sessions, adapter, source, &collect->app, &ctx, err)
+                   : adapter->open(source, &ctx, err);
     if (rc == 0) {
-        rc = adapter->inspect(ctx, app, in, err);
-        adapter->close(ctx);
+        rc = adapter->inspect(ctx, &collect->app, in, err);
+        if (!stays)
+            adapter->close(ctx);
     }
     return rc ? err_prefix(err, "%s", source->name) : 0;
 }
@@ -80,10 +84,13 @@ static int run_metrics(const struct source *source, const struct collect *collec
     void *ctx;
     if (find_metrics(source, &adapter, err))
         return -1;
-    int rc = adapter->open(source, &ctx, err);
+    bool stays = collect->sessions && adapter->tend;
+    int rc = stays ? sessions_metrics(collect->sessions, adapter, source, &ctx, err)
+                   : adapter->open(source, &ctx, err);
     if (rc == 0) {
         rc = adapter->measure(ctx, &collect->app, &collect->window, in, err);
-        adapter->close(ctx);
+        if (!stays)
+            adapter->close(ctx);
     }
     return rc ? err_prefix(err, "%s", source->name) : 0;
 }
@@ -183,7 +190,7 @@ static int run_all(const struct collect *collect, inspection_step_f *step, void 
                    struct inspection *in, struct err *err)
 {
     int64_t done = 0;
-    if (step(arg, done++, err) || run_cluster(&collect->cluster, &collect->app, in, err) ||
+    if (step(arg, done++, err) || run_cluster(collect, in, err) ||
         run_all_metrics(collect, step, arg, &done, in, err) ||
         run_all_messages(collect, step, arg, &done, in, err))
         return -1;

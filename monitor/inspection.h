@@ -23,6 +23,7 @@ struct collect {
     size_t n_received;
     double headroom_cpu, headroom_mem; /* share of every host to be kept free */
     json_t *tree; /* owned */
+    struct sessions *sessions; /* sources that stay open; NULL: none does */
 };
 
 /* ERR_INPUT names the place. Nothing to wipe on failure. */

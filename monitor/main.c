@@ -6,6 +6,7 @@
 #include "monitor/import.h"
 #include "monitor/inspection.h"
 #include "monitor/receiver/receiver.h"
+#include "monitor/sessions.h"
 #include "monitor/webhook/webhook.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct monitor {
     void *webhooks;
     struct receivers *receivers;
+    struct sessions *sessions;
 };
 
 static int monitor_open(struct stage *stage, void **state, struct err *err)
@@ -23,6 +25,7 @@ static int monitor_open(struct stage *stage, void **state, struct err *err)
         return -1;
     }
     monitor->receivers = receivers_new(stage);
+    monitor->sessions = sessions_new(stage);
     *state = monitor;
     return 0;
 }
@@ -39,6 +42,7 @@ static void monitor_close(void *state)
     struct monitor *monitor = state;
     if (!monitor)
         return;
+    sessions_free(monitor->sessions);
     receivers_free(monitor->receivers);
     webhook_close(monitor->webhooks);
     free(monitor);
@@ -72,13 +76,18 @@ static int handle_collect(struct stage *stage, const struct stage_request *reque
         return -1;
     struct inspection in = {0};
     const struct monitor *monitor = stage_state(stage);
-    if (monitor)
+    if (monitor) {
         receivers_attach(monitor->receivers, &collect);
+        collect.sessions = monitor->sessions;
+        sessions_hold(monitor->sessions, true);
+    }
     http_idle(let_loop_turn, stage);
     int rc = inspection_run(&collect, report_step, stage, &in, err);
     http_idle(NULL, NULL);
-    if (monitor)
+    if (monitor) {
+        sessions_hold(monitor->sessions, false);
         receivers_release(monitor->receivers);
+    }
     if (rc == 0)
         rc = send_notes(stage, &in, err);
     if (rc == 0)

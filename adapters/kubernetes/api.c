@@ -22,7 +22,7 @@
 #define THROTTLE_MAX_MS 5000
 
 struct kube_api {
-    char *name; /* of the source */
+    struct source source; /* a copy: its files are read again when the server refuses us */
     struct kube_access *access;
     struct kube_credential credential; /* a plugin's */
     bool has_credential;
@@ -32,10 +32,31 @@ struct kube_api {
     void *may_write_ctx;
 };
 
+static void source_copy(const struct source *from, struct source *to)
+{
+    struct option *options = mem_array(from->n_options + 1, sizeof *options);
+    for (size_t i = 0; i < from->n_options; i++)
+        options[i] = (struct option){mem_strdup(from->options[i].name),
+                                     mem_strdup(from->options[i].value)};
+    *to = (struct source){mem_strdup(from->name), mem_strdup(from->type), options,
+                          from->n_options};
+}
+
+static void source_wipe(struct source *source)
+{
+    for (size_t i = 0; i < source->n_options; i++) {
+        free((char *)(uintptr_t)source->options[i].name);
+        free((char *)(uintptr_t)source->options[i].value);
+    }
+    free((void *)(uintptr_t)source->options);
+    free((char *)(uintptr_t)source->name);
+    free((char *)(uintptr_t)source->type);
+}
+
 int kube_api_open(const struct source *source, struct kube_api **out, struct err *err)
 {
     AUTO(kube_api) struct kube_api *api = mem_alloc(sizeof *api);
-    api->name = mem_strdup(source->name);
+    source_copy(source, &api->source);
     if (source_duration(source, "timeout", "10s", &api->timeout_ms, err) ||
         source_number(source, "attempts", "3", 1, 10, &api->attempts, err) ||
         source_number(source, "max_mib", "64", 1, 4096, &api->mib, err) ||
@@ -52,7 +73,7 @@ void kube_api_close(struct kube_api *api)
     http_free(api->http);
     kube_credential_wipe(&api->credential);
     kube_access_free(api->access);
-    free(api->name);
+    source_wipe(&api->source);
     free(api);
 }
 
@@ -98,12 +119,25 @@ static int need_credential(struct kube_api *api, bool again, struct err *err)
     return 0;
 }
 
+/* A kubeconfig may have been written anew since. */
+static int read_again(struct kube_api *api, struct err *err)
+{
+    struct kube_access *access = NULL;
+    if (kube_access_find(&api->source, &access, err))
+        return -1;
+    http_free(api->http);
+    api->http = NULL;
+    kube_access_free(api->access);
+    api->access = access;
+    return 0;
+}
+
 int kube_api_connect(struct kube_api *api, bool again, struct http **out, struct err *err)
 {
-    const struct kube_access *access = api->access;
     const struct kube_credential *credential = &api->credential;
-    if (need_credential(api, again, err))
+    if ((again && read_again(api, err)) || need_credential(api, again, err))
         return -1;
+    const struct kube_access *access = api->access;
     if (!api->http) {
         const struct http_options options = {
             .base_url = access->server,
@@ -126,7 +160,7 @@ int kube_api_connect(struct kube_api *api, bool again, struct http **out, struct
             .attempts = (int)api->attempts};
         api->http = http_new(&options, err);
         if (!api->http)
-            return err_prefix(err, "%s", api->name);
+            return err_prefix(err, "%s", api->source.name);
         http_set_bearer(api->http, credential->token ? credential->token : access->token);
     }
     *out = api->http;
@@ -229,7 +263,7 @@ static int call_run(struct kube_api *api, struct call *call, struct err *err)
         if (!call_once(api, call, renewed, err))
             return 0;
         if (call->status.code == 401 && !renewed) {
-            renewed = true; /* a token file is read at each request anyway */
+            renewed = true; /* files and plugins are asked again */
         } else if (was_throttled(call) && tries < THROTTLE_TRIES) {
             int64_t pause = http_pause_ms(++tries, THROTTLE_MS, THROTTLE_MAX_MS,
                                           (uint64_t)clock_mono_ms());

@@ -10,11 +10,16 @@
 #include "adapters/kubernetes/feeds.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/kubernetes.h"
+#include "adapters/kubernetes/mark.h"
+#include "adapters/kubernetes/owners.h"
 #include "model/base/clock.h"
 #include "model/base/json.h"
 
+#define TEND_MS 1000 /* the server keeps some hundred events for a slow watch */
+
 struct cluster {
     struct kube_api *api;
+    struct tidings tidings; /* released NULL: nobody listens */
     struct kube_objects *objects;
     struct feeds *feeds;
     char *excluded_text;
@@ -83,6 +88,38 @@ static int read_selector(const struct source *source, struct cluster *cluster, s
     return rc;
 }
 
+/* --- releases (interfaces.md 1.9: a template that somebody else than us has changed) --- */
+
+static void on_released(void *ctx, const char *kind, const json_t *object)
+{
+    const struct cluster *cluster = ctx;
+    const json_t *meta = kube_get(object, "metadata");
+    const char *space = kube_text(meta, "namespace"), *name = kube_text(meta, "name");
+    const char *uid = kube_text(meta, "uid");
+    const owners_path template = {"spec", "template", NULL};
+    struct owner owner;
+    if (!cluster->tidings.released || !space || !name)
+        return;
+    bool known = owners_newest(object, template, &owner);
+    AUTO_FREE char *service = mem_printf("%s/%s", space, name);
+    AUTO_FREE char *text =
+        mem_printf("%s %s has a new template%s%s", kind, service, known ? ", by " : "",
+                   known ? owner.manager : "");
+    AUTO_FREE char *delivery =
+        mem_printf("kubernetes/%s/%lld", uid ? uid : service,
+                   (long long)kube_number(meta, "generation", 0));
+    const struct release release = {space, service, text, delivery};
+    cluster->tidings.released(cluster->tidings.arg, &release);
+}
+
+static int64_t cluster_tend(void *ctx, const struct tidings *tidings)
+{
+    struct cluster *cluster = ctx;
+    cluster->tidings = *tidings;
+    feeds_turn(cluster->feeds);
+    return TEND_MS;
+}
+
 static int cluster_open(const struct source *source, void **ctx, struct err *err)
 {
     struct cluster *cluster = mem_alloc(sizeof *cluster);
@@ -98,6 +135,7 @@ static int cluster_open(const struct source *source, void **ctx, struct err *err
     }
     cluster->ignore_soft = !respect_soft;
     cluster->objects = kube_objects_new();
+    kube_objects_on_release(cluster->objects, mark_template, on_released, cluster);
     cluster->feeds = feeds_new(cluster->api, cluster->objects);
     *ctx = cluster;
     return 0;
@@ -157,6 +195,7 @@ const struct cluster_adapter kubernetes_cluster = {
     .options = kubernetes_options,
     .open = cluster_open,
     .inspect = cluster_inspect,
+    .tend = cluster_tend,
     .check = cluster_check,
     .close = cluster_close,
 };

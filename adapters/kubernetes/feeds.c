@@ -1,11 +1,27 @@
-/* feeds.c - one list per kind, and per namespace where that is all we may read (feeds.h). */
+/* feeds.c - one list and one watch per kind, and per namespace where that is all we may read (feeds.h;
+ * kubernetes/client-go:tools/cache/reflector.go). */
 #include "adapters/kubernetes/feeds.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/http/follow.h"
+#include "adapters/kubernetes/api_connect.h"
 #include "adapters/kubernetes/kube.h"
+#include "adapters/kubernetes/watch.h"
+#include "model/base/clock.h"
 #include "model/base/mem.h"
+
+/* The server ends a watch after so long; ours ends it when even that does not come. client-go: 5 to 10
+ * min. */
+#define WATCH_S 300
+#define WATCH_MAX_MS ((WATCH_S + 30) * 1000)
+#define LINE_MAX_BYTES ((size_t)16 << 20) /* etcd takes objects of 1.5 MiB */
+/* Nothing more for so long: the watches have told everything. Events reach a watch within some ms. */
+#define SILENCE_MS 40
+#define UPDATE_MAX_MS 5000 /* where it never falls silent, or no answer comes */
+#define AGAIN_MS (INT64_C(10) * 60 * 1000) /* what was refused may be granted later */
 
 struct source_kind {
     const char *kind, *group, *plural, *query;
@@ -40,14 +56,30 @@ struct feed {
     char *space; /* NULL: all */
     enum feed_state state;
     char *version; /* of the newest that was taken in */
+    struct follow_line *watch;  /* NULL: none is open */
+    int64_t asked_ms, broken_ms; /* monotonic: last list; last failure of a watch, -1 none */
+    bool renew;                 /* the credentials were refused */
+    struct feeds *feeds;
 };
 
 struct feeds {
     struct kube_api *api;
     struct kube_objects *objects;
-    struct feed *list;
+    struct feed **list;
     size_t n;
+    struct follow *follow;
+    struct feeds_count count;
 };
+
+static struct feed *feed_add(struct feeds *feeds, const struct source_kind *kind,
+                             const char *space)
+{
+    struct feed *feed = mem_alloc(sizeof *feed);
+    *feed = (struct feed){
+        .kind = kind, .space = mem_strdup(space), .broken_ms = -1, .feeds = feeds};
+    *ARRAY_PUSH(feeds->list, feeds->n) = feed;
+    return feed;
+}
 
 struct feeds *feeds_new(struct kube_api *api, struct kube_objects *objects)
 {
@@ -55,7 +87,8 @@ struct feeds *feeds_new(struct kube_api *api, struct kube_objects *objects)
     feeds->api = api;
     feeds->objects = objects;
     for (size_t k = 0; k < ARRAY_LEN(source_kinds); k++)
-        ARRAY_PUSH(feeds->list, feeds->n)->kind = &source_kinds[k];
+        feed_add(feeds, &source_kinds[k], NULL);
+    feeds->follow = follow_new();
     return feeds;
 }
 
@@ -63,13 +96,22 @@ void feeds_free(struct feeds *feeds)
 {
     if (!feeds)
         return;
+    follow_free(feeds->follow);
     for (size_t i = 0; i < feeds->n; i++) {
-        free(feeds->list[i].space);
-        free(feeds->list[i].version);
+        free(feeds->list[i]->space);
+        free(feeds->list[i]->version);
+        free(feeds->list[i]);
     }
     free(feeds->list);
     free(feeds);
 }
+
+struct feeds_count feeds_count(const struct feeds *feeds)
+{
+    return feeds->count;
+}
+
+/* --- lists --- */
 
 struct listing {
     struct feeds *feeds;
@@ -87,7 +129,7 @@ static int take_page(void *ctx, const json_t *list, bool again, struct err *err)
     if (items && !json_is_array(items))
         return err_set(err, ERR_INPUT, "%s: items must be an array", listing->feed->kind->plural);
     if (again)
-        kube_objects_renew(objects, kind);
+        kube_objects_renew(objects, kind, !listing->feed->version);
     json_array_foreach(items, i, item)
         kube_objects_put(objects, kind, item);
     return 0;
@@ -108,17 +150,8 @@ static int feed_list(struct feeds *feeds, struct feed *feed, struct kube_status 
     free(feed->version);
     feed->version = version;
     feed->state = FEED_LISTED;
+    feeds->count.lists++;
     return 0;
-}
-
-static struct feed *feed_find(struct feeds *feeds, const struct source_kind *kind,
-                              const char *space)
-{
-    for (size_t i = 0; i < feeds->n; i++)
-        if (feeds->list[i].kind == kind && feeds->list[i].space &&
-            strcmp(feeds->list[i].space, space) == 0)
-            return &feeds->list[i];
-    return NULL;
 }
 
 /* In all namespaces it is forbidden; in ours it may be allowed. */
@@ -126,19 +159,22 @@ static void feed_split(struct feeds *feeds, const struct source_kind *kind,
                        const char *const *spaces)
 {
     for (; spaces && *spaces; spaces++) {
-        if (feed_find(feeds, kind, *spaces))
-            continue;
-        struct feed *feed = ARRAY_PUSH(feeds->list, feeds->n);
-        feed->kind = kind;
-        feed->space = mem_strdup(*spaces);
+        bool there = false;
+        for (size_t i = 0; i < feeds->n && !there; i++)
+            there = feeds->list[i]->kind == kind && feeds->list[i]->space &&
+                    strcmp(feeds->list[i]->space, *spaces) == 0;
+        if (!there)
+            feed_add(feeds, kind, *spaces);
     }
 }
 
-static int feed_update(struct feeds *feeds, size_t at, struct err *err)
+static int feed_relist(struct feeds *feeds, struct feed *feed, struct err *err)
 {
-    struct feed *feed = &feeds->list[at];
     struct kube_status status;
     struct err failure = ERR_INIT;
+    follow_close(feeds->follow, feed->watch);
+    feed->watch = NULL;
+    feed->asked_ms = clock_mono_ms();
     if (!feed_list(feeds, feed, &status, &failure))
         return 0;
     if (status.code == 403 && (!feed->kind->needed || !feed->space)) {
@@ -149,8 +185,108 @@ static int feed_update(struct feeds *feeds, size_t at, struct err *err)
         *err = failure;
         return -1;
     }
+    kube_objects_renew(feeds->objects, feed->kind->kind, true);
+    kube_objects_sweep(feeds->objects, feed->kind->kind, feed->space);
     return 0;
 }
+
+/* --- watches --- */
+
+static int on_line(void *ctx, const char *text, size_t size)
+{
+    struct feed *feed = ctx;
+    struct watch_event event;
+    struct err ignored = ERR_INIT; /* the next list will tell */
+    feed->feeds->count.lines++;
+    if (watch_decode(text, size, &event, &ignored))
+        return -1;
+    if (event.kind == WATCH_ERROR) {
+        if (event.code == 410)
+            feed->state = FEED_NEW;
+        watch_wipe(&event);
+        return -1;
+    }
+    const char *kind = feed->kind->kind;
+    if (event.kind == WATCH_PUT)
+        kube_objects_put(feed->feeds->objects, kind, event.object);
+    else if (event.kind == WATCH_GONE)
+        kube_objects_remove(feed->feeds->objects, kind, event.object);
+    free(feed->version);
+    feed->version = mem_strdup(event.version);
+    watch_wipe(&event);
+    return 0;
+}
+
+static void on_ended(void *ctx, long status, const char *body, size_t size, const struct err *err)
+{
+    struct feed *feed = ctx;
+    (void)body;
+    (void)size;
+    feed->watch = NULL;
+    feed->renew = status == 401;
+    if (status == 410)
+        feed->state = FEED_NEW;
+    feed->broken_ms = err->kind == ERR_NONE ? -1 : clock_mono_ms();
+    /* A line that is none of a watch: what it meant is in the list. */
+    if (err->kind == ERR_INPUT || err->kind == ERR_TOO_LARGE)
+        feed->state = FEED_NEW;
+}
+
+static int feed_watch(struct feeds *feeds, struct feed *feed, struct err *err)
+{
+    static const struct follow_calls calls = {on_line, on_ended};
+    struct http *http;
+    if (feed->watch)
+        return 0;
+    AUTO_FREE char *path = kube_api_path(feed->kind->group, feed->space, feed->kind->plural, NULL);
+    AUTO_BUF struct buf url = BUF_INIT;
+    buf_printf(&url, "%s%s%cwatch=1&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=",
+               path, feed->kind->query, feed->kind->query[0] ? '&' : '?', WATCH_S);
+    http_escape(&url, feed->version ? feed->version : "");
+    if (kube_api_connect(feeds->api, feed->renew, &http, err))
+        return -1;
+    feed->renew = false;
+    feed->watch = follow_open(feeds->follow, http, url.data, LINE_MAX_BYTES, WATCH_MAX_MS, &calls,
+                              feed, err);
+    return feed->watch ? 0 : -1;
+}
+
+/* Of those that are open. */
+static bool all_are_up(const struct feeds *feeds)
+{
+    for (size_t i = 0; i < feeds->n; i++)
+        if (feeds->list[i]->watch && !follow_is_up(feeds->list[i]->watch))
+            return false;
+    return true;
+}
+
+/* Until they are all there and say nothing for a moment. */
+static void feeds_drain(struct feeds *feeds)
+{
+    int64_t now = clock_mono_ms(), until = now + UPDATE_MAX_MS, quiet = now;
+    while (now < until && (!all_are_up(feeds) || now - quiet < SILENCE_MS)) {
+        bool up = all_are_up(feeds);
+        int64_t lines = follow_turn(feeds->follow, SILENCE_MS / 2);
+        now = clock_mono_ms();
+        if (lines || !up)
+            quiet = now;
+    }
+}
+
+void feeds_turn(struct feeds *feeds)
+{
+    struct err ignored = ERR_INIT; /* the next update meets it again */
+    int64_t now = clock_mono_ms();
+    follow_turn(feeds->follow, 0);
+    for (size_t i = 0; i < feeds->n; i++) {
+        struct feed *feed = feeds->list[i];
+        bool rests = feed->broken_ms >= 0 && now - feed->broken_ms < UPDATE_MAX_MS;
+        if (feed->state == FEED_LISTED && !rests)
+            feed_watch(feeds, feed, &ignored);
+    }
+}
+
+/* --- all --- */
 
 /* Pods of some namespace at least, and the nodes. */
 static int check_needed(const struct feeds *feeds, struct err *err)
@@ -158,8 +294,8 @@ static int check_needed(const struct feeds *feeds, struct err *err)
     for (size_t k = 0; k < ARRAY_LEN(source_kinds); k++) {
         bool seen = !source_kinds[k].needed;
         for (size_t i = 0; i < feeds->n && !seen; i++)
-            seen = feeds->list[i].kind == &source_kinds[k] &&
-                   feeds->list[i].state == FEED_LISTED;
+            seen = feeds->list[i]->kind == &source_kinds[k] &&
+                   feeds->list[i]->state == FEED_LISTED;
         if (!seen)
             return err_set(err, ERR_REFUSED,
                            "%s may not be listed: give the account the verbs get, list and watch",
@@ -168,15 +304,60 @@ static int check_needed(const struct feeds *feeds, struct err *err)
     return 0;
 }
 
-int feeds_update(struct feeds *feeds, const char *const *spaces, struct err *err)
+static bool is_spaced(const struct feed *feed)
+{
+    return strcmp(feed->kind->kind, "Node") != 0 && strcmp(feed->kind->kind, "PersistentVolume") != 0;
+}
+
+/* Lists what has to be. */
+static int list_all(struct feeds *feeds, const char *const *spaces, struct err *err)
 {
     for (size_t i = 0; i < feeds->n; i++) { /* grows while it is walked */
-        if (feed_update(feeds, i, err))
+        struct feed *feed = feeds->list[i];
+        bool again = (feed->state == FEED_REFUSED || feed->state == FEED_ABSENT) &&
+                     clock_mono_ms() - feed->asked_ms > AGAIN_MS;
+        if ((feed->state == FEED_NEW || again) && feed_relist(feeds, feed, err))
             return -1;
-        bool spaced = strcmp(feeds->list[i].kind->kind, "Node") != 0 &&
-                      strcmp(feeds->list[i].kind->kind, "PersistentVolume") != 0;
-        if (feeds->list[i].state == FEED_REFUSED && !feeds->list[i].space && spaced)
-            feed_split(feeds, feeds->list[i].kind, spaces);
+        if (feed->state == FEED_REFUSED && !feed->space && is_spaced(feed))
+            feed_split(feeds, feed->kind, spaces);
+    }
+    return 0;
+}
+
+static bool is_watched(const struct feed *feed)
+{
+    return feed->watch && follow_is_up(feed->watch);
+}
+
+/* Opens what is not open and reads it all; true when every kind that is listed is watched. */
+static int watch_all(struct feeds *feeds, bool *all, struct err *err)
+{
+    *all = true;
+    for (size_t i = 0; i < feeds->n; i++)
+        if (feeds->list[i]->state == FEED_LISTED && feed_watch(feeds, feeds->list[i], err))
+            return -1;
+    feeds_drain(feeds);
+    for (size_t i = 0; i < feeds->n; i++)
+        *all &= feeds->list[i]->state != FEED_NEW &&
+                (feeds->list[i]->state != FEED_LISTED || is_watched(feeds->list[i]));
+    return 0;
+}
+
+int feeds_update(struct feeds *feeds, const char *const *spaces, struct err *err)
+{
+    bool fresh = feeds->count.lists == 0, all = false;
+    if (list_all(feeds, spaces, err))
+        return -1;
+    /* A watch that was just over (each is after some minutes) is opened again. */
+    for (int tries = 0; tries < 2 && !fresh && !all; tries++)
+        if (watch_all(feeds, &all, err))
+            return -1;
+    /* Where a watch is lost for good or may not be had, a list makes up for it. */
+    for (size_t i = 0; i < feeds->n && !fresh && !all; i++) {
+        struct feed *feed = feeds->list[i];
+        bool lost = feed->state == FEED_LISTED && !is_watched(feed);
+        if ((feed->state == FEED_NEW || lost) && feed_relist(feeds, feed, err))
+            return -1;
     }
     return check_needed(feeds, err);
 }
@@ -184,7 +365,7 @@ int feeds_update(struct feeds *feeds, const char *const *spaces, struct err *err
 void feeds_note(const struct feeds *feeds, struct inspection *in)
 {
     for (size_t i = 0; i < feeds->n; i++) {
-        const struct feed *feed = &feeds->list[i];
+        const struct feed *feed = feeds->list[i];
         if (feed->state != FEED_REFUSED)
             continue;
         if (!feed->space && feed->kind->needed)

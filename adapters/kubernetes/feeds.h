@@ -18,9 +18,21 @@ struct feeds *feeds_new(struct kube_api *api, struct kube_objects *objects);
 void feeds_free(struct feeds *feeds);
 AUTO_DEFINE(feeds)
 
-/* Everything that has happened until now is in the objects. `spaces` (ended by NULL; empty: all) are
+/* Everything that has happened until now is in the objects: the first time by lists, then by watches,
+ * opened here and read until they fall silent; by a list again where a watch was lost for so long
+ * that the server has forgotten what came after. `spaces` (ended by NULL; empty: all) are
  * the only namespaces looked at where a kind may not be read in all of them. */
 int feeds_update(struct feeds *feeds, const char *const *spaces, struct err *err);
+
+/* Takes in what the watches have, without waiting: to be called every second or so between updates,
+ * or the server hangs up. Only watches that an update has opened. */
+void feeds_turn(struct feeds *feeds);
+
+/* Lists that were read, and lines of watches, so far. */
+struct feeds_count {
+    int64_t lists, lines;
+};
+struct feeds_count feeds_count(const struct feeds *feeds);
 
 /* What could not be read and what that means, as notes. */
 void feeds_note(const struct feeds *feeds, struct inspection *in);

@@ -45,8 +45,7 @@ struct kube_workload {
     const char *kind; /* static */
     int64_t replicas, generation;
     bool paused, rollout;
-
-
+    char *digest; /* of its template; NULL: nobody asked */
 };
 
 struct kube_port { /* taken on the host */
@@ -123,6 +122,10 @@ enum kube_kind {
 struct kube_objects {
     struct table tables[KUBE_N_KINDS];
     struct table specs; /* of struct kube_spec_entry: by text */
+    bool listed[KUBE_N_KINDS];
+    char *(*digest)(const json_t *object);
+    void (*released)(void *ctx, const char *kind, const json_t *object);
+    void *released_ctx;
     int64_t n_refused;  /* objects that were not understood, of which the first is: */
     char refused[200];
 };

@@ -147,6 +147,32 @@ static int decode_named(struct kube_objects *objects, int kind, const json_t *ob
                       name ? name : "?");
 }
 
+void kube_objects_on_release(struct kube_objects *objects, char *(*digest)(const json_t *object),
+                             void (*released)(void *ctx, const char *kind, const json_t *object),
+                             void *ctx)
+{
+    objects->digest = digest;
+    objects->released = released;
+    objects->released_ctx = ctx;
+}
+
+/* Before the new one takes the place of the old one. */
+static void look_for_release(struct kube_objects *objects, int kind, struct kube_workload *workload,
+                             const json_t *object)
+{
+    if (!objects->digest || (kind != KUBE_DEPLOYMENT && kind != KUBE_STATEFUL_SET))
+        return;
+    const struct kube_workload *old = table_find(&objects->tables[kind], workload->meta.head.key);
+    if (old && old->generation == workload->generation) { /* its status has changed */
+        workload->digest = mem_strdup(old->digest);
+        return;
+    }
+    workload->digest = objects->digest(object);
+    bool same = old && old->digest && workload->digest && strcmp(old->digest, workload->digest) == 0;
+    if (objects->listed[kind] && !same)
+        objects->released(objects->released_ctx, kinds[kind].name, object);
+}
+
 void kube_objects_put(struct kube_objects *objects, const char *kind, const json_t *object)
 {
     int k = kind_of(kind);
@@ -159,6 +185,7 @@ void kube_objects_put(struct kube_objects *objects, const char *kind, const json
         refuse(objects, &err);
         return;
     }
+    look_for_release(objects, k, &item.workload, object);
     table_put(&objects->tables[k], &item);
 }
 
@@ -170,11 +197,13 @@ void kube_objects_remove(struct kube_objects *objects, const char *kind, const j
         table_remove(&objects->tables[k], uid);
 }
 
-void kube_objects_renew(struct kube_objects *objects, const char *kind)
+void kube_objects_renew(struct kube_objects *objects, const char *kind, bool first)
 {
     int k = kind_of(kind);
-    if (k >= 0)
-        table_renew(&objects->tables[k]);
+    if (k < 0)
+        return;
+    table_renew(&objects->tables[k]);
+    objects->listed[k] = !first;
 }
 
 static bool is_of_space(const void *item, const void *space)
@@ -188,6 +217,8 @@ void kube_objects_sweep(struct kube_objects *objects, const char *kind, const ch
     int k = kind_of(kind);
     if (k >= 0)
         table_sweep(&objects->tables[k], space ? is_of_space : NULL, space);
+    if (k >= 0)
+        objects->listed[k] = true;
     if (k == KUBE_POD)
         drop_specs(objects);
 }

@@ -22,9 +22,17 @@ int kube_objects_add(struct kube_objects *objects, const json_t *object, struct 
  * understood is left out and counted (a note of kube_objects_model). */
 void kube_objects_put(struct kube_objects *objects, const char *kind, const json_t *object);
 void kube_objects_remove(struct kube_objects *objects, const char *kind, const json_t *object);
-/* A list begins, or has ended: what it did not hold is gone. `space` NULL: of all namespaces. */
-void kube_objects_renew(struct kube_objects *objects, const char *kind);
+/* A list begins (`first`: what it holds is no news), or has ended: what it did not hold is gone.
+ * `space` NULL: of all namespaces. */
+void kube_objects_renew(struct kube_objects *objects, const char *kind, bool first);
 void kube_objects_sweep(struct kube_objects *objects, const char *kind, const char *space);
+
+/* How releases are known: `digest` gives a text that changes with every new template (caller frees);
+ * where it does, and for workloads that were not there, `released` is called with the object, but not
+ * before their kind was listed once. */
+void kube_objects_on_release(struct kube_objects *objects, char *(*digest)(const json_t *object),
+                             void (*released)(void *ctx, const char *kind, const json_t *object),
+                             void *ctx);
 
 struct kube_choice { /* how much of the cluster is ours, and how its wishes are taken */
     const struct app_scope *app; /* NULL: everything */

@@ -38,6 +38,7 @@ void kube_workload_wipe(void *item)
 {
     struct kube_workload *workload = item;
     kube_meta_wipe(&workload->meta);
+    free(workload->digest);
 }
 
 static bool has_text(const json_t *list, const char *text)
