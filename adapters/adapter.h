@@ -77,7 +77,7 @@ struct source_report {
 };
 
 /* Somebody has released a new version of a workload, or a new workload. Borrowed during the call. */
-struct release {
+struct revision {
     const char *space, *service; /* "namespace", "namespace/name" */
     const char *text;            /* for people */
     const char *delivery;        /* the same again is the same release */
@@ -85,7 +85,7 @@ struct release {
 
 /* Told to whoever keeps sources open between inspections. */
 struct tidings {
-    void (*released)(void *arg, const struct release *release);
+    void (*released)(void *arg, const struct revision *revision);
     void *arg;
 };
 

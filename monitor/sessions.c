@@ -101,11 +101,11 @@ static bool is_in(char *const *list, const char *name)
     return found;
 }
 
-static bool scope_has(const struct scope *scope, const struct release *release)
+static bool scope_has(const struct scope *scope, const struct revision *revision)
 {
-    const char *slash = strrchr(release->service, '/');
-    return is_in(scope->namespaces, release->space) &&
-           (is_in(scope->services, release->service) ||
+    const char *slash = strrchr(revision->service, '/');
+    return is_in(scope->namespaces, revision->space) &&
+           (is_in(scope->services, revision->service) ||
             (slash && is_in(scope->services, slash + 1)));
 }
 
@@ -127,20 +127,20 @@ struct told { /* who is told by one session */
     const struct session *session;
 };
 
-static void on_released(void *arg, const struct release *release)
+static void on_released(void *arg, const struct revision *revision)
 {
     const struct told *told = arg;
     for (size_t i = 0; i < told->session->n_scopes; i++) {
         const struct scope *scope = &told->session->scopes[i];
         AUTO_BUF struct buf body = BUF_INIT;
-        if (!scope_has(scope, release))
+        if (!scope_has(scope, revision))
             continue;
         buf_puts(&body, "{\"v\":1,\"app\":");
         json_put_text(&body, scope->app);
         put_member(&body, "kind", "deploy");
-        put_member(&body, "text", release->text);
+        put_member(&body, "text", revision->text);
         buf_puts(&body, ",\"interval_ms\":null");
-        AUTO_FREE char *delivery = mem_printf("%s/%s", release->delivery, scope->app);
+        AUTO_FREE char *delivery = mem_printf("%s/%s", revision->delivery, scope->app);
         put_member(&body, "delivery", delivery);
         buf_puts(&body, "}");
         stage_event(told->sessions->stage, body.data, body.size, on_stored, NULL);

@@ -108,8 +108,8 @@ static void on_released(void *ctx, const char *kind, const json_t *object)
     AUTO_FREE char *delivery =
         mem_printf("kubernetes/%s/%lld", uid ? uid : service,
                    (long long)kube_number(meta, "generation", 0));
-    const struct release release = {space, service, text, delivery};
-    cluster->tidings.released(cluster->tidings.arg, &release);
+    const struct revision revision = {space, service, text, delivery};
+    cluster->tidings.released(cluster->tidings.arg, &revision);
 }
 
 static int64_t cluster_tend(void *ctx, const struct tidings *tidings)
