@@ -99,9 +99,9 @@ static const struct option_spec options[] = {
     {"open", "", "yes", false},  {"check", "", "yes", false}, {"empty", "", "no", false},
     {"broken", "", "no", false}, {NULL, NULL, NULL, false},
 };
-static const struct cluster_adapter cluster = {"fake", "", options, fake_open, fake_inspect,
+static const struct cluster_adapter cluster = {"fake", "", options, fake_open, fake_inspect, NULL,
                                                fake_check, fake_close};
-static const struct metrics_adapter metrics = {"fake", "", options, fake_open, fake_measure,
+static const struct metrics_adapter metrics = {"fake", "", options, fake_open, fake_measure, NULL,
                                                fake_check, fake_close};
 static const struct message_adapter messages = {"fake", "", options, fake_open, fake_trace,
                                                 fake_check, fake_close};
