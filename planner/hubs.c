@@ -224,7 +224,11 @@ static char *overfull(const struct space *space)
  * it, or what stands in the way. */
 static char *tried_all(const struct space *space, const struct plan_options *options)
 {
-    static const char text[] = "no placement keeps all capacities and rules (every one was tried)";
+    const char *text =
+        options->granularity == PER_SERVICE
+            ? "no placement of whole services, evenly spread, keeps all capacities and rules (every "
+              "one was tried)"
+            : "no placement keeps all capacities and rules (every one was tried)";
     AUTO(place) struct place *place = place_new(space, space->start);
     for (int h = 0; h < space->n_hosts; h++)
         for (int d = 0; d < space->dims && place->n_residents[h] > 0; d++)
@@ -232,7 +236,7 @@ static char *tried_all(const struct space *space, const struct plan_options *opt
                 return mem_printf("%s; host %s is over its %s now, with %s on it", text,
                                   space->model->hosts[h].name, load_dim_names[space->dim[d]],
                                   space->model->instances[place->residents[h][0]].name);
-    char *nearest = nearest_why(space, options);
+    char *nearest = options->granularity == PER_SERVICE ? NULL : nearest_why(space, options);
     return nearest ? nearest : mem_strdup(text);
 }
 
@@ -280,8 +284,7 @@ int hubs_finish(struct space *space, const struct plan_options *options,
         return -1;
     if (!best->valid)
         return finish_without(space, options, effort, best->none, out);
-    /* At service granularity plan_fill decides which replica goes where and asks for room for one
-     * more while a service moves: what does not hold then is not offered. */
+    /* plan_fill() decides anew which replica goes where: what did not hold then would not be offered. */
     struct err broken = ERR_INIT;
     if (options->granularity == PER_SERVICE &&
         plan_check(out, model, options->move_stateful, &broken) < 0) {

@@ -45,7 +45,7 @@ void puller_init(struct puller *p, struct place *place, struct rng *rng)
             const struct link *link = &space->links[l];
             if (link->group <= g)
                 continue;
-            p->edges[p->n_edges++] = (struct pull_edge){g, link->group, p->weights};
+            p->edges[p->n_edges++] = (struct pull_edge){g, link->group, link->degree, p->weights};
             p->weights += sqrt(link->degree);
         }
 }

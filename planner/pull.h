@@ -16,6 +16,7 @@ void pull_run(struct place *place, const struct plan_options *options, int64_t s
 
 struct pull_edge {
     int a, b; /* groups */
+    double degree;
     double before; /* weights of the edges before it */
 };
 

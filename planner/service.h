@@ -3,11 +3,15 @@
 #ifndef REMAP_PLANNER_SERVICE_H
 #define REMAP_PLANNER_SERVICE_H
 
-#include "planner/anneal.h"
+#include "planner/exhaust.h"
 
-/* As hubs_search(). Every replica counts with the largest need of its service, so that it does not
- * matter which replica lands where. */
+/* As hubs_search(). */
 void service_search(struct space *space, const struct plan_options *options,
                     struct effort *effort, int *best_at, struct value *best);
+
+/* As exhaust_best(), over the sets of hosts of all services; `first`: ends at the first that holds. */
+enum exhaust_verdict service_exhaust(struct space *space, const struct plan_options *options,
+                                     bool first, struct effort *effort, int *best_at,
+                                     struct value *best, double *top);
 
 #endif

@@ -21,4 +21,11 @@ struct brute {
 struct brute brute_force(const struct model *model, const struct affinity *rows, size_t n,
                          bool move_stateful, int64_t max_moves, bool strict);
 
+/* The same at service granularity: each service stays as it is or gets counts that differ by at most
+ * one, on schedulable hosts; replicas that can stay where they are do, in name order, the others go to
+ * the hosts in order. No host that a moved service is on may be over; all replicas of moved services
+ * count against max_moves, placed ones in `moves`. */
+struct brute brute_services(const struct model *model, const struct affinity *rows, size_t n,
+                            bool move_stateful, int64_t max_moves, bool strict);
+
 #endif

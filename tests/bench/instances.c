@@ -186,11 +186,13 @@ static void wild_hosts(struct model *model, const struct wild *wild, struct rng 
 static void wild_instances(struct model *model, const struct wild *wild, struct rng *rng)
 {
     struct err err = ERR_INIT;
-    int n = (int)between(rng, 1, wild->instances);
-    for (int i = 0; i < n; i++) {
+    int n = (int)between(rng, 1, wild->instances), run = 0;
+    for (int i = 0; i < n; i++, run++) {
         char name[16];
         int service = (int)model->n_services - 1;
-        if (service < 0 || !chance(rng, wild->replicas, 0.4)) {
+        if (service < 0 || run == 6 ||
+            !chance(rng, wild->replicas, wild->crowds ? 0.7 : 0.4)) {
+            run = 0;
             snprintf(name, sizeof name, "S%d", (int)model->n_services);
             service = model_add_service(model, name, &err);
             model->services[service].stateful = chance(rng, wild->fixed, 0.15);

@@ -35,6 +35,7 @@ struct wild {
     int instances, hosts;
     bool replicas, service_rows, requests, rules, fixed, unplaced, foreign, unschedulable, uneven;
     bool broken;
+    bool crowds; /* few services of up to six replicas each */
 };
 
 extern const struct wild wild_all; /* everything but broken, 6 instances, 3 hosts */
