@@ -254,6 +254,7 @@ struct check_run {
     struct buf webhooks; /* rows as JSON; empty: none configured */
     struct buf remedies;
     int n_unreachable;
+    bool misconfigured; /* by what the adapters say */
 };
 
 static const char *optional_text(const struct jval *object, const char *key)
@@ -312,6 +313,7 @@ static int check_app(const struct config *config, const struct config_app *app,
     if (stage_filter_run(PARTY_MONITOR, MSG_CHECK, request.data, request.size, false, &result,
                          &exit_code, err))
         return err_prefix(err, "%s", app->name);
+    run->misconfigured = run->misconfigured || exit_code == 2;
     AUTO_FREE char *text = check_rows(run, app->name, &result, err);
     if (!text)
         return -1;
@@ -397,7 +399,7 @@ static int check_run(struct cli *cli, struct err *err)
     buf_wipe(&run.json);
     buf_wipe(&run.webhooks);
     buf_wipe(&run.remedies);
-    return rc ? rc : run.n_unreachable ? 1 : 0;
+    return rc ? rc : run.misconfigured ? 2 : run.n_unreachable ? 1 : 0;
 }
 
 static const struct cli_option check_options[] = {

@@ -235,7 +235,8 @@ static int filter_end(struct filter *filter, int *exit_code, struct err *err)
         result->data[--result->size] = '\0';
     }
     int code = WEXITSTATUS(status);
-    if (code == 0 || (code != 2 && code <= 4 && result->size > 0)) {
+    bool refused = code == 2 && filter->fault.size > 0; /* else it is what a check found */
+    if (code == 0 || (!refused && code <= 4 && result->size > 0)) {
         *exit_code = code;
         return 0;
     }
