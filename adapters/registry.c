@@ -5,6 +5,7 @@
 #include "adapters/jaeger/jaeger.h"
 #include "adapters/kubernetes/kubernetes.h"
 #include "adapters/otlp/otlp.h"
+#include "adapters/kubernetes/replica.h"
 #include "adapters/prometheus/prometheus.h"
 #include "adapters/simulated/simulated.h"
 #include "adapters/zipkin/zipkin.h"
@@ -36,6 +37,7 @@ const struct message_adapter *const message_adapters[] = {
 const struct orchestrator *const orchestrators[] = {
     &simulated_orchestrator,
     &kubernetes_orchestrator,
+    &kubernetes_replica_orchestrator,
     NULL,
 };
 

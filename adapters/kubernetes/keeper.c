@@ -11,6 +11,7 @@
 #include "adapters/kubernetes/event.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/lease.h"
+#include "adapters/kubernetes/replica.h"
 #include "model/base/clock.h"
 
 /* Without a lease the ConfigMap is still looked at; a person waits no longer than this for it. */
@@ -125,9 +126,9 @@ static int keeper_open_replica(const struct source *source, int64_t pid, void **
         return -1;
     struct kube_keeper *k = *ctx;
     k->wishes = wishes_new();
-    k->listen = mem_strdup(source_option(source, "listen", "0.0.0.0:9473"));
-    k->cert_file = mem_strdup(source_option(source, "tls_cert_file", NULL));
-    k->key_file = mem_strdup(source_option(source, "tls_key_file", NULL));
+    k->listen = mem_strdup(source_option(source, "listen", REPLICA_LISTEN));
+    k->cert_file = mem_strdup(source_option(source, "tls_cert_file", REPLICA_CERT_FILE));
+    k->key_file = mem_strdup(source_option(source, "tls_key_file", REPLICA_KEY_FILE));
     return 0;
 }
 
