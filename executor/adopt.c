@@ -24,6 +24,7 @@ struct adoption {
     size_t n;
     bool listed;
     int tries;
+    size_t stay; /* moves that came to their end */
     const char *app; /* while it lists */
     int64_t since_ms;
 };
@@ -102,6 +103,14 @@ static void orphan_end(struct kept *kept, size_t at, const char *state, const ch
     memmove(o, o + 1, (--a->n - at) * sizeof *o);
 }
 
+/* It came to its end, wherever: nothing to be done, and nothing that would have to be told of each. */
+static void orphan_stays(struct adoption *a, size_t at)
+{
+    orphan_wipe(&a->list[at]);
+    memmove(&a->list[at], &a->list[at + 1], (--a->n - at) * sizeof *a->list);
+    a->stay++;
+}
+
 static void orphan_undo(struct kept *kept, size_t at, const char *why)
 {
     struct adoption *a = kept->adoption;
@@ -125,18 +134,16 @@ static void orphan_step(struct kept *kept, size_t at)
     struct err err = ERR_INIT;
     if (kept->orchestrator->settled(a->orchestrator, &o->placement, &report, &err) < 0) {
         if (err.kind == ERR_NOT_FOUND)
-            orphan_end(kept, at, "displaced", "is gone", false);
+            orphan_stays(a, at);
         return;
     }
     char why[240];
     switch (report.state) {
     case SETTLE_APPLIED:
-        orphan_end(kept, at, "applied", "is where it was sent; adopted", false);
-        break;
     case SETTLE_PARTIAL:
     case SETTLE_MISSED:
     case SETTLE_DISPLACED:
-        orphan_end(kept, at, "missed", "is elsewhere by now; left as it is", false);
+        orphan_stays(a, at);
         break;
     case SETTLE_FAILED:
         snprintf(why, sizeof why, "it failed: %s", report.detail);
@@ -204,6 +211,10 @@ bool kept_adopt(struct kept *kept)
         orphan_step(kept, i);
     if (a->n > 0)
         return false;
+    if (a->stay > 0) {
+        AUTO_FREE char *text = mem_printf("%zu moves of an earlier daemon are done", a->stay);
+        kept_say(kept, NULL, "adopted", text);
+    }
     kept_adopt_end(kept);
     return true;
 }

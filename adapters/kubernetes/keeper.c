@@ -11,6 +11,7 @@
 #include "adapters/kubernetes/event.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/lease.h"
+#include "adapters/kubernetes/marks.h"
 #include "adapters/kubernetes/replica.h"
 #include "model/base/clock.h"
 
@@ -205,6 +206,14 @@ struct wishes *kube_keeper_wishes(struct kube_keeper *keeper)
     return keeper->wishes;
 }
 
+static int keeper_marks(void *ctx, const struct app_scope *app,
+                        void (*each)(void *arg, const struct keeper_mark *mark), void *arg,
+                        struct err *err)
+{
+    struct kube_keeper *k = ctx;
+    return kube_marks(k->api, app, each, arg, err);
+}
+
 /* --- Events --- */
 
 static void keeper_announce(void *ctx, const struct announcement *what)
@@ -239,6 +248,7 @@ const struct keeper kubernetes_keeper = {
     .open = keeper_open,
     .turn = keeper_turn,
     .may_write = kube_keeper_may_write,
+    .marks = keeper_marks,
     .announce = keeper_announce,
     .close = keeper_close,
 };

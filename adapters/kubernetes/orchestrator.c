@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/kubernetes/keeper.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/kubernetes.h"
 #include "adapters/kubernetes/owners.h"
@@ -80,6 +81,12 @@ static int orchestrator_open(const struct source *source, void **ctx, struct err
     }
     *ctx = o;
     return 0;
+}
+
+static void orchestrator_attach(void *ctx, void *keeper)
+{
+    struct kube_orchestrator *o = ctx;
+    kube_api_guard(o->api, kube_keeper_may_write, keeper);
 }
 
 struct pin_memory *orchestrator_memory(struct kube_orchestrator *o, const struct placement *p)
@@ -573,4 +580,6 @@ const struct orchestrator kubernetes_orchestrator = {
     .undo = undo,
     .release = release,
     .close = orchestrator_close,
+    .keeper = &kubernetes_keeper,
+    .attach = orchestrator_attach,
 };
