@@ -22,6 +22,7 @@ const struct metrics_adapter *const metrics_adapters[] = {
     &simulated_metrics,
     &prometheus_metrics,
     &influxdb_metrics,
+    &kubernetes_metrics,
     NULL,
 };
 

@@ -8,6 +8,7 @@
 extern const struct option_spec kubernetes_options[];
 
 extern const struct cluster_adapter kubernetes_cluster;
+extern const struct metrics_adapter kubernetes_metrics;
 extern const struct orchestrator kubernetes_orchestrator;
 
 #endif
