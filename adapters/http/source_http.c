@@ -26,11 +26,19 @@ int source_number(const struct source *source, const char *name, const char *fal
     return 0;
 }
 
-int source_duration(const struct source *source, const char *name, const char *fallback,
-                    int64_t *out_ms, struct err *err)
+int source_wait(const struct source *source, const char *name, const char *fallback,
+                int64_t *out_ms, struct err *err)
 {
     if (duration_parse(source_option(source, name, fallback), out_ms, err))
         return err_prefix(err, "%s: %s", source->name, name);
+    return 0;
+}
+
+int source_duration(const struct source *source, const char *name, const char *fallback,
+                    int64_t *out_ms, struct err *err)
+{
+    if (source_wait(source, name, fallback, out_ms, err))
+        return -1;
     return *out_ms > 0 ? 0
                        : err_set(err, ERR_CONFIG, "%s: %s must be above 0", source->name, name);
 }

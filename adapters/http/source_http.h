@@ -27,8 +27,11 @@ int source_http_open(const struct source *source, struct http **out, struct err 
 /* The number of an option that is a whole number from `min` to `max`. */
 int source_number(const struct source *source, const char *name, const char *fallback, int64_t min,
                   int64_t max, int64_t *out, struct err *err);
-/* The same for a duration. */
+/* The same for a duration above 0. */
 int source_duration(const struct source *source, const char *name, const char *fallback,
                     int64_t *out_ms, struct err *err);
+/* The same for a wait that can be left out: 0s or more. */
+int source_wait(const struct source *source, const char *name, const char *fallback,
+                int64_t *out_ms, struct err *err);
 
 #endif

@@ -128,7 +128,7 @@ static int cluster_open(const struct source *source, void **ctx, struct err *err
     if (read_selector(source, cluster, err) ||
         read_bool(source, "respect_soft", "true", &respect_soft, err) ||
         read_bool(source, "any_pool", "false", &cluster->any_pool, err) ||
-        source_duration(source, "min_node_age", "10m", &cluster->min_node_age_ms, err) ||
+        source_wait(source, "min_node_age", "10m", &cluster->min_node_age_ms, err) ||
         kube_api_open(source, &cluster->api, err)) {
         cluster_close(cluster);
         return -1;

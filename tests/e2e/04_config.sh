@@ -49,6 +49,12 @@ has "names the source" "$out" "cluster"
 run remap check -c down.yaml -o json
 is "unreachable source, json" "$status" 1
 is "json says not ok" "$(sql :memory: "SELECT json_extract('${out//\'/\'\'}', '\$.ok')")" 0
+# A source that is configured wrongly: 2, and the table says which and what helps.
+printf '%s\n' "${head/socket, value: \/nowhere\/sock/speed, value: none}" >wrong.yaml
+run remap check -c wrong.yaml
+is "source configured wrongly" "$status" 2
+has "source configured wrongly" "$out" "FAILS"
+has "source configured wrongly, remedy" "$out" "what helps"
 run env REMAP_CONFIG="$dir/down.yaml" remap check --app nobody
 is "no such app" "$status" 2
 
