@@ -47,7 +47,7 @@ only 'zmq\.h' model/wire/
 only 'glpk\.h' planner/
 only 'curl/' adapters/
 only 'microhttpd\.h' model/wire/listener adapters/simulated/server/
-only 'openssl/' monitor/webhook/ adapters/kubernetes/
+only 'openssl/' monitor/ adapters/kubernetes/
 only '(cyaml/|yaml\.h)' model/base/yaml model/config adapters/simulated/server/
 only 'yajl/' adapters/ monitor/ model/base/
 
