@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "planner/warm.h"
 
 /* Patterns kept in a node's master when it starts, per item; more make the simplex slow. */
 #define PATTERNS_PER_ITEM 8
@@ -48,6 +49,7 @@ void work_wipe(struct work *work)
     free(work->wide);
     pricer_free(work->pricer);
     columns_free(work->columns);
+    packing_free(work->packing);
     master_free(work->master);
     parts_free(work->parts);
 }
@@ -79,16 +81,19 @@ static bool pattern_map(const struct work *work, const struct pattern *from, int
     return true;
 }
 
-static bool work_add(struct work *work, int kind, const int *items, int n, double value)
+bool work_add(struct work *work, int kind, const int *items, int n, double value)
 {
     if (!pool_add(&work->pool, kind, items, n, value))
         return false;
-    master_add(work->master, &work->pool.patterns[work->pool.n - 1]);
+    if (work->master)
+        master_add(work->master, &work->pool.patterns[work->pool.n - 1]);
+    if (work->packing)
+        packing_add(work->packing, &work->pool.patterns[work->pool.n - 1], 0);
     return true;
 }
 
 /* Adds to the master and, in the root's items, to the pool of all. */
-static bool work_found(struct work *work, int kind, const int *items, int n)
+bool work_found(struct work *work, int kind, const int *items, int n)
 {
     double value = pattern_value(work->parts, kind, items, n);
     int wide = 0;
@@ -199,7 +204,6 @@ bool work_init(struct work *work, struct search *search, const struct decision *
     back_init(work);
     work->pricer = pricer_new(work->parts);
     work->columns = columns_new(work->parts);
-    work->master = master_new(work->parts);
     work->prices = mem_array(n, sizeof *work->prices);
     work->best_prices = mem_array(n, sizeof *work->best_prices);
     work->use = mem_array(n, sizeof *work->use);
@@ -255,8 +259,31 @@ static int exact_one(struct work *work, int kind, int root, const double *prices
     return n > 0 && real > least + 1e-6 && work_found(work, kind, work->items, n);
 }
 
+void work_place(struct work *work, const int *picks, const struct pattern *patterns, size_t n)
+{
+    const struct parts *root = work->search->root;
+    AUTO_FREE int *host = mem_array((size_t)root->n, sizeof *host);
+    AUTO_FREE int *used = mem_array((size_t)root->n_kinds, sizeof *used);
+    for (int i = 0; i < root->n; i++)
+        host[i] = -1;
+    for (size_t k = 0; k < n; k++)
+        for (int c = 0; c < picks[k] && c < 1; c++) {
+            const struct pattern *pattern = &patterns[k];
+            if (used[pattern->kind] >= root->kinds[pattern->kind].count)
+                continue;
+            int at = root->kinds[pattern->kind].hosts[used[pattern->kind]++];
+            for (int i = 0; i < pattern->n; i++)
+                for (int m = work->first[pattern->items[i]];
+                     m < work->first[pattern->items[i] + 1]; m++)
+                    host[work->back[m]] = at;
+        }
+    double value = work->search->report->found(work->search->report->ctx, host);
+    if (value > work->search->best)
+        work->search->best = value;
+}
+
 /* Looks around the patterns that are worth most at the master's prices. How many improve it. */
-static int tabu_round(struct work *work)
+int work_tabu(struct work *work)
 {
     const struct parts *parts = work->parts;
     AUTO_FREE struct scored *order = pool_scores(&work->pool, work->prices, NULL);
@@ -303,7 +330,7 @@ static int partial_round(struct work *work, const double *prices)
 
 /* Prices every kind and root exactly. Any placement uses at most `count` patterns of a kind, each
  * with a root of its own, so that Σ prices + Σ of the `count` largest values bounds it. */
-static int exact_round(struct work *work, const double *prices, bool *ended)
+int work_exact(struct work *work, const double *prices, bool *ended)
 {
     const struct parts *parts = work->parts;
     AUTO_FREE double *values = mem_array((size_t)parts->n + 1, sizeof *values);
@@ -348,6 +375,15 @@ int work_solve(struct work *work, bool early)
     const struct parts *parts = work->parts;
     struct search *search = work->search;
     bool smooth = true, ended = false;
+    if (!work->master) {
+        if (work->top)
+            warm_up(work);
+        if (work_closed(work) || search->effort->cut)
+            return search->effort->cut ? -1 : 0;
+        work->master = master_new(parts);
+        for (size_t k = 0; k < work->pool.n; k++)
+            master_add(work->master, &work->pool.patterns[k]);
+    }
     double lean = 0; /* to the best prices so far: more where the last step away was too long */
     int partial = PARTIAL_ROUNDS;
     for (;;) {
@@ -362,13 +398,13 @@ int work_solve(struct work *work, bool early)
         for (int i = 0; i < parts->n; i++)
             work->use[i] = smooth ? lean * work->best_prices[i] + (1 - lean) * work->prices[i]
                                   : work->prices[i];
-        if (tabu_round(work) > parts->n / 50)
+        if (work_tabu(work) > parts->n / 50)
             continue;
         if (partial++ < PARTIAL_ROUNDS && partial_round(work, work->use) > 0)
             continue;
         partial = 0;
         double center = work->center;
-        int found = exact_round(work, work->use, &ended);
+        int found = work_exact(work, work->use, &ended);
         if (ended)
             return -1;
         if (work_closed(work) || (found == 0 && !smooth && work->n_cut == 0))

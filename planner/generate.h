@@ -6,6 +6,7 @@
 #include "planner/anneal.h"
 #include "planner/columns.h"
 #include "planner/master.h"
+#include "planner/packing.h"
 #include "planner/pool.h"
 #include "planner/tree.h"
 
@@ -33,7 +34,8 @@ struct work {
     int *first, *back; /* items here → items of the root */
     struct pricer *pricer;
     struct columns *columns;
-    struct master *master;
+    struct packing *packing; /* prices until there is a master */
+    struct master *master;   /* NULL before */
     struct pool pool;    /* what the master has, over items here */
     double *root_prices; /* of the root's items, to choose patterns by */
     bool *paid;          /* by kind × root: a pattern was found last time */
@@ -56,6 +58,18 @@ void work_wipe(struct work *work);
 /* Column generation until the bound is met, the master cannot be improved, or (`early`) branching is
  * cheaper. -1: the effort ended or the solver failed. */
 int work_solve(struct work *work, bool early);
+/* What column generation is made of. Adds a pattern of value `value`; false when it was there. */
+bool work_add(struct work *work, int kind, const int *items, int n, double value);
+/* The same, to the search's pool as well; false also for sets that no host of the kind holds. */
+bool work_found(struct work *work, int kind, const int *items, int n);
+/* Looks around the patterns that are worth most at work->prices. How many improve the master. */
+int work_tabu(struct work *work);
+/* Prices every kind and root exactly, up to max_nodes, for a bound; adds what is found and says how
+ * much. *ended when the effort ended before. */
+int work_exact(struct work *work, const double *prices, bool *ended);
+/* Tells of the placement that picks[k] of each pattern make (what is missing goes anywhere). */
+void work_place(struct work *work, const int *picks, const struct pattern *patterns, size_t n);
+
 /* True when nothing better than the best is left here. */
 bool work_closed(const struct work *work);
 /* The best prices as prices of the root's items; caller frees. */

@@ -37,34 +37,9 @@ struct tree {
 
 /* ---- placements ---- */
 
-/* Host of each item of the root from chosen patterns, and tells the caller. */
-static void placement_found(struct tree *tree, const struct work *work, const int *picks,
-                            const struct pattern *patterns, size_t n)
-{
-    const struct parts *root = tree->search.root;
-    AUTO_FREE int *host = mem_array((size_t)root->n, sizeof *host);
-    AUTO_FREE int *used = mem_array((size_t)root->n_kinds, sizeof *used);
-    for (int i = 0; i < root->n; i++)
-        host[i] = -1;
-    for (size_t k = 0; k < n; k++)
-        for (int c = 0; c < picks[k] && c < 1; c++) {
-            const struct pattern *pattern = &patterns[k];
-            if (used[pattern->kind] >= root->kinds[pattern->kind].count)
-                continue;
-            int at = root->kinds[pattern->kind].hosts[used[pattern->kind]++];
-            for (int i = 0; i < pattern->n; i++)
-                for (int m = work->first[pattern->items[i]];
-                     m < work->first[pattern->items[i] + 1]; m++)
-                    host[work->back[m]] = at;
-        }
-    double value = tree->report->found(tree->report->ctx, host);
-    if (value > tree->search.best)
-        tree->search.best = value;
-}
-
 /* The best choice of few patterns, of those that a better placement may have: a pattern whose reduced
  * cost is more than the gap is in none. */
-static void integer_try(struct tree *tree, const struct work *work)
+static void integer_try(struct tree *tree, struct work *work)
 {
     const struct search *search = &tree->search;
     AUTO_FREE struct scored *order = pool_scores(&work->pool, work->prices, work->kind_prices);
@@ -82,7 +57,7 @@ static void integer_try(struct tree *tree, const struct work *work)
                                   INTEGER_NODES, search->effort->limit >= 0 ? 600000 : left / 4,
                                   picks);
     if (isfinite(value))
-        placement_found(tree, work, picks, few, n);
+        work_place(work, picks, few, n);
 }
 
 /* ---- branching ---- */
@@ -171,7 +146,7 @@ static void node_branch(struct tree *tree, const struct work *work, const struct
 }
 
 /* A solution of the master in whole numbers is a placement. */
-static void whole_try(struct tree *tree, const struct work *work)
+static void whole_try(struct work *work)
 {
     AUTO_FREE int *picks = mem_array(work->pool.n, sizeof *picks);
     for (size_t k = 0; k < work->pool.n; k++) {
@@ -180,7 +155,7 @@ static void whole_try(struct tree *tree, const struct work *work)
         if (fabs(amount - picks[k]) > 1e-5)
             return;
     }
-    placement_found(tree, work, picks, work->pool.patterns, work->pool.n);
+    work_place(work, picks, work->pool.patterns, work->pool.n);
 }
 
 static double bound_of(const struct tree *tree)
@@ -224,18 +199,18 @@ static int node_run(struct tree *tree, const struct node *node)
         return 0;
     int result = work_solve(&work, true);
     if (result == 0 && !work_closed(&work)) {
-        whole_try(tree, &work);
+        whole_try(&work);
         /* Nothing to branch on before the end: then the end it is. */
         if (!work_closed(&work) && !branch_pick(&work, &decision))
             result = work_solve(&work, false);
     }
     if (result == 0 && !work_closed(&work)) {
-        whole_try(tree, &work);
+        whole_try(&work);
         if (!work_closed(&work) && node->depth % 4 == 0)
             integer_try(tree, &work);
     }
     if (result < 0) {
-        if (!tree->search.failed)
+        if (!tree->search.failed && work.master)
             integer_try(tree, &work);
         *ARRAY_PUSH(tree->open, tree->n_open) =
             (struct node){node->step, work.bound, node->depth, work_prices(&work)};

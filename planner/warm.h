@@ -1,0 +1,13 @@
+/* warm.h - the first patterns and bounds of the root, without a simplex: prices from packing.h, patterns
+ * from tabu search and then from exact pricing, placements from dives. At 500 items and more this is
+ * all that there is time for. */
+#ifndef REMAP_PLANNER_WARM_H
+#define REMAP_PLANNER_WARM_H
+
+#include "planner/generate.h"
+
+/* The work must have no master yet. Ends when the bound meets the best or falls no more, or with
+ * the effort. */
+void warm_up(struct work *work);
+
+#endif
