@@ -42,6 +42,25 @@ process_start_again()
     disown $!
 }
 
+# process_start_child NAME COMMAND… : for a command that does its work in its one child, which is the
+# process that we mean.
+process_start_child()
+{
+    local pid children= until=$((SECONDS + 30))
+    process_start "$@"
+    pid=$(process_pid "$1")
+    while :; do
+        read -r children _ 2>/dev/null <"/proc/$pid/task/$pid/children" || true
+        [ -z "$children" ] || break
+        if ! process_runs "$1" || [ $SECONDS -ge $until ]; then
+            tail -n 5 "$dir/log/$1.log" >&2
+            fail "$1 did not start"
+        fi
+        sleep 0.02
+    done
+    echo "$children $(process_began "$children")" >"$dir/run/$1.pid"
+}
+
 # process_stop NAME SIGNAL : and waits for its end; after 10 s nobody is asked any more.
 process_stop()
 {
