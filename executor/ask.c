@@ -103,27 +103,40 @@ void ask_wait(struct drive *d)
     stage_wait_through(d->stage, d->request->poll_ms);
 }
 
+struct ask_watch ask_watch_begin(const struct drive *d)
+{
+    int64_t now = clock_mono_ms();
+    return (struct ask_watch){now, now + d->request->ready_timeout_ms / ASK_SHARES};
+}
+
+bool ask_look(struct drive *d, const struct step *step, struct ask_watch *watch,
+              struct settle_report *out, struct err *err)
+{
+    int64_t timeout = d->request->ready_timeout_ms;
+    struct err why = ERR_INIT;
+    if (ask_report(d, step, out, &why) < 0) {
+        *out = (struct settle_report){.state = SETTLE_WAITING};
+    }
+    *err = why;
+    bool waiting = out->state == SETTLE_WAITING || out->state == SETTLE_PARTIAL;
+    int64_t now = clock_mono_ms();
+    if (!waiting || now - watch->start_ms >= timeout) {
+        return true;
+    }
+    if (d->orchestrator->marks && out->state == SETTLE_WAITING && now >= watch->ask_ms) {
+        struct err ignored = ERR_INIT; /* the next look tells more */
+        (void)ask_place(d, step, &ignored);
+        watch->ask_ms = now + timeout / ASK_SHARES;
+    }
+    return false;
+}
+
 struct settle_report ask_settle(struct drive *d, const struct step *step, struct err *err)
 {
-    int64_t start = clock_mono_ms(), timeout = d->request->ready_timeout_ms;
-    int64_t ask_ms = start + timeout / ASK_SHARES;
+    struct ask_watch watch = ask_watch_begin(d);
     struct settle_report report;
-    for (;;) {
-        struct err why = ERR_INIT;
-        if (ask_report(d, step, &report, &why) < 0) {
-            report = (struct settle_report){.state = SETTLE_WAITING};
-        }
-        *err = why;
-        bool waiting = report.state == SETTLE_WAITING || report.state == SETTLE_PARTIAL;
-        int64_t now = clock_mono_ms();
-        if (!waiting || now - start >= timeout) {
-            return report;
-        }
-        if (d->orchestrator->marks && report.state == SETTLE_WAITING && now >= ask_ms) {
-            struct err ignored = ERR_INIT; /* the next look tells more */
-            (void)ask_place(d, step, &ignored);
-            ask_ms = now + timeout / ASK_SHARES;
-        }
+    while (!ask_look(d, step, &watch, &report, err)) {
         ask_wait(d);
     }
+    return report;
 }

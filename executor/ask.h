@@ -15,6 +15,15 @@ int ask_place(struct drive *drive, const struct step *step, struct err *err);
 /* One look: where is the object of the step's mark? */
 int ask_report(struct drive *drive, const struct step *step, struct settle_report *out,
                struct err *err);
+/* A move that is waited for. */
+struct ask_watch {
+    int64_t start_ms, ask_ms; /* monotonic: since when; when to ask again */
+};
+struct ask_watch ask_watch_begin(const struct drive *drive);
+/* One look. true: the report is final, or the time to get ready is over (SETTLE_WAITING or
+ * SETTLE_PARTIAL then). *err: why the look failed, if it did. */
+bool ask_look(struct drive *drive, const struct step *step, struct ask_watch *watch,
+              struct settle_report *out, struct err *err);
 /* Looks until the orchestrator says something final or the time to get ready is over
  * (SETTLE_WAITING or SETTLE_PARTIAL then). *err: why the last look failed, if it did. */
 struct settle_report ask_settle(struct drive *drive, const struct step *step, struct err *err);

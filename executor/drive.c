@@ -164,13 +164,13 @@ static const char *or_text(const char *text, const char *otherwise)
     return text[0] ? text : otherwise;
 }
 
-/* Waits and tells what came of it. */
-static enum driven step_finish(struct drive *d, const struct step *step, int64_t intended_ms,
-                               struct err *err)
+/* Tells what the last look has shown; `look`: why that failed, if it did. */
+static enum driven step_conclude(struct drive *d, const struct step *step, int64_t intended_ms,
+                                 const struct settle_report *report, const struct err *look,
+                                 struct err *err)
 {
-    struct err look = ERR_INIT;
+    const struct settle_report r = *report;
     char why[800];
-    struct settle_report r = ask_settle(d, step, &look);
     switch (r.state) {
     case SETTLE_APPLIED:
         step_tell(d, step, OUTCOME_APPLIED, intended_ms, r.instance_now, NULL);
@@ -197,9 +197,18 @@ static enum driven step_finish(struct drive *d, const struct step *step, int64_t
     } else {
         snprintf(why, sizeof why, "not ready within %s: %s",
                  duration_text(d->request->ready_timeout_ms, limit),
-                 look.kind ? look.text : or_text(r.detail, "no sign of it"));
+                 look->kind ? look->text : or_text(r.detail, "no sign of it"));
     }
     return step_fail(d, step, intended_ms, why, err);
+}
+
+/* Waits and tells what came of it. */
+static enum driven step_finish(struct drive *d, const struct step *step, int64_t intended_ms,
+                               struct err *err)
+{
+    struct err look = ERR_INIT;
+    struct settle_report r = ask_settle(d, step, &look);
+    return step_conclude(d, step, intended_ms, &r, &look, err);
 }
 
 /* What the cluster shows of an intent; *view is the caller's to wipe. */
@@ -232,7 +241,8 @@ static int examine(struct drive *d, const struct step *step, const struct intent
     return 0;
 }
 
-/* Asks until it is certain that the orchestrator has heard. `ask`: nothing has happened yet. */
+/* Asks until it is certain that the orchestrator has heard: DRIVEN_FLYING then. `ask`: nothing has
+ * happened yet. */
 static enum driven step_ask(struct drive *d, const struct step *step, const struct intent *intent,
                             int64_t intended_ms, struct err *err)
 {
@@ -240,7 +250,7 @@ static enum driven step_ask(struct drive *d, const struct step *step, const stru
     for (bool ask = true;;) {
         struct err why = ERR_INIT;
         if (ask && ask_place(d, step, &why) == 0) {
-            return step_finish(d, step, intended_ms, err);
+            return DRIVEN_FLYING;
         }
         if (ask && ask_overtaken(&why)) {
             step_tell(d, step, OUTCOME_DISCARDED, intended_ms, NULL, "%s", why.text);
@@ -260,16 +270,24 @@ static enum driven step_ask(struct drive *d, const struct step *step, const stru
         view_wipe(&view);
         ask = resume == RESUME_ASK;
         if (!ask) {
-            return step_finish(d, step, intended_ms, err);
+            return DRIVEN_FLYING;
         }
     }
 }
 
-enum driven drive_step(struct drive *d, const struct step *step, const struct view *view,
-                       struct err *err)
+static enum driven step_ask_and_finish(struct drive *d, const struct step *step,
+                                       const struct intent *intent, int64_t intended_ms,
+                                       struct err *err)
+{
+    enum driven driven = step_ask(d, step, intent, intended_ms, err);
+    return driven == DRIVEN_FLYING ? step_finish(d, step, intended_ms, err) : driven;
+}
+
+/* Intent and action; DRIVEN_FLYING when the orchestrator has heard. */
+static enum driven step_begin(struct drive *d, const struct step *step, const struct view *view,
+                              int64_t now, const struct intent **out, struct err *err)
 {
     struct err stopped = ERR_INIT;
-    int64_t now = clock_wall_ms();
     struct intent *intent = ask_intent_new(d, step);
     intent_count(intent, view->model, model_service(view->model, step->service));
     if (ask_intent(d, intent, &stopped) < 0) {
@@ -278,7 +296,98 @@ enum driven drive_step(struct drive *d, const struct step *step, const struct vi
         }
         return DRIVEN_STOPPED;
     }
+    *out = intent;
     return step_ask(d, step, intent, now, err);
+}
+
+enum driven drive_step(struct drive *d, const struct step *step, const struct view *view,
+                       struct err *err)
+{
+    int64_t now = clock_wall_ms();
+    const struct intent *intent;
+    enum driven driven = step_begin(d, step, view, now, &intent, err);
+    return driven == DRIVEN_FLYING ? step_finish(d, step, now, err) : driven;
+}
+
+/* --- moves side by side --- */
+
+static struct replica_count *counts_copy(const struct replica_count *counts, size_t n)
+{
+    struct replica_count *copy = mem_array(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = (struct replica_count){mem_strdup(counts[i].host), counts[i].count};
+    }
+    return copy;
+}
+
+static void counts_free(struct replica_count *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(counts[i].host);
+    }
+    free(counts);
+}
+
+/* Where the service's replicas are to be: its targets, or one more on the target. */
+static void flight_after(struct flight *flight, const struct step *step,
+                         const struct intent *intent)
+{
+    if (!step->instance) {
+        flight->after = counts_copy(step->targets, step->n_targets);
+        flight->n_after = step->n_targets;
+        return;
+    }
+    struct replica_count one = {flight->step.target ? (char *)flight->step.target : NULL, 1};
+    one.count += one.host ? intent_count_on(intent, one.host) : 0;
+    flight->n_after = one.host ? 1 : 0;
+    flight->after = counts_copy(&one, flight->n_after);
+}
+
+enum driven drive_launch(struct drive *d, const struct step *step, const struct view *view,
+                         struct flight *out, struct err *err)
+{
+    int64_t now = clock_wall_ms();
+    const struct intent *intent;
+    enum driven driven = step_begin(d, step, view, now, &intent, err);
+    if (driven != DRIVEN_FLYING) {
+        return driven;
+    }
+    struct ask_watch watch = ask_watch_begin(d);
+    *out = (struct flight){.step = *step,
+                           .intended_ms = now,
+                           .start_ms = watch.start_ms,
+                           .ask_ms = watch.ask_ms,
+                           .before = counts_copy(intent->counts, intent->n_counts),
+                           .n_before = intent->n_counts};
+    out->step.service = mem_strdup(step->service);
+    out->step.instance = mem_strdup(step->instance);
+    out->step.source = mem_strdup(step->source);
+    out->step.target = mem_strdup(step->target);
+    flight_after(out, step, intent);
+    out->step.targets = step->instance ? NULL : out->after;
+    return DRIVEN_FLYING;
+}
+
+enum driven drive_look(struct drive *d, struct flight *flight, struct err *err)
+{
+    struct ask_watch watch = {flight->start_ms, flight->ask_ms};
+    struct settle_report report;
+    struct err look = ERR_INIT;
+    bool final = ask_look(d, &flight->step, &watch, &report, &look);
+    flight->ask_ms = watch.ask_ms;
+    return final ? step_conclude(d, &flight->step, flight->intended_ms, &report, &look, err)
+                 : DRIVEN_FLYING;
+}
+
+void flight_wipe(struct flight *flight)
+{
+    counts_free(flight->before, flight->n_before);
+    counts_free(flight->after, flight->n_after);
+    free((void *)flight->step.service);
+    free((void *)flight->step.instance);
+    free((void *)flight->step.source);
+    free((void *)flight->step.target);
+    *flight = (struct flight){0};
 }
 
 void drive_recheck(struct drive *d, const struct outcome *applied)
@@ -328,7 +437,7 @@ static enum driven resume_begin(struct drive *d, const struct step *step,
         drive_discard(d, step, v.why);
         return DRIVEN_ON;
     }
-    return step_ask(d, step, intent, -1, err);
+    return step_ask_and_finish(d, step, intent, -1, err);
 }
 
 static enum driven resume_by(struct drive *d, const struct step *step, const struct intent *intent,
@@ -343,7 +452,7 @@ static enum driven resume_by(struct drive *d, const struct step *step, const str
         step_tell(d, step, OUTCOME_APPLIED, -1, arrived_name(view, intent), NULL);
         return DRIVEN_ON;
     case RESUME_ASK:
-        return arrived ? step_ask(d, step, intent, -1, err)
+        return arrived ? step_ask_and_finish(d, step, intent, -1, err)
                        : resume_begin(d, step, intent, view, again, err);
     case RESUME_GONE:
         drive_discard(d, step, "the replica is neither on its source nor on its target");

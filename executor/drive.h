@@ -43,12 +43,29 @@ enum driven {
     DRIVEN_ON,      /* told, whatever became of it: the plan goes on */
     DRIVEN_FAILED,  /* told as failed, undone as far as possible: the plan stops */
     DRIVEN_STOPPED, /* `stop` came before it began: told as discarded, unless the stage leaves */
+    DRIVEN_FLYING,  /* asked for, not settled yet: to be looked at (drive_look) */
     DRIVEN_ERROR    /* *err: the request fails, to be repeated */
 };
 
 /* Acts. `view` is the fresh inspection by which the step was found valid. */
 enum driven drive_step(struct drive *drive, const struct step *step, const struct view *view,
                        struct err *err);
+/* A move that is under way while others are begun. Owns what its step names. */
+struct flight {
+    struct step step;
+    int64_t intended_ms;
+    int64_t start_ms, ask_ms; /* as struct ask_watch */
+    struct replica_count *before, *after; /* of its service, by host: it holds room for both */
+    size_t n_before, n_after;
+};
+/* The same as drive_step without the waiting: DRIVEN_FLYING, and *out is the caller's to look at and
+ * to wipe; or what became of it at once. */
+enum driven drive_launch(struct drive *drive, const struct step *step, const struct view *view,
+                         struct flight *out, struct err *err);
+/* One look: DRIVEN_FLYING still, or told. */
+enum driven drive_look(struct drive *drive, struct flight *flight, struct err *err);
+void flight_wipe(struct flight *flight);
+
 /* Finds out what became of an intent of an earlier attempt and brings it to its end. The targets
  * are those of a move at service granularity. `again` false: what has not begun stays undone (a
  * detour or a steering of an earlier attempt) and is discarded. */

@@ -74,13 +74,14 @@ static int resume_intent(struct run *run, const struct intent *intent, struct er
     AUTO_FREE struct replica_count *targets =
         move ? run_counts(run, move->targets, move->n_targets) : NULL;
     return run_after(run, drive_resume(&run->drive, intent, targets, move ? move->n_targets : 0,
-                                       move != NULL, err));
+                                       move != NULL && !run_stopped(run), err));
 }
 
+/* All of them, also when one has failed: several may have been under way side by side. */
 static int resume_all(struct run *run, struct err *err)
 {
     size_t n = run->request->n_base; /* those of this attempt come behind */
-    for (size_t i = 0; i < n && !run_stopped(run); i++) {
+    for (size_t i = 0; i < n && !stage_leaving(run->drive.stage); i++) {
         const struct intent *intent = run->request->base[i];
         if (intent->undo_of < 0 && !run_knows(run, intent->seq) &&
             resume_intent(run, intent, err) < 0) {
@@ -99,7 +100,7 @@ static void moves_recheck(struct run *run)
         size_t n = lists[l]->n; /* telling adds to the second */
         for (size_t i = 0; i < n; i++) {
             const struct outcome *o = &lists[l]->list[i];
-            if (o->state == OUTCOME_APPLIED && o->undo_of < 0 && !o->detour && o->instance) {
+            if (o->state == OUTCOME_APPLIED && o->undo_of < 0 && !o->detour) {
                 drive_recheck(&run->drive, o);
             }
         }
@@ -254,6 +255,7 @@ int execute_handle(struct stage *stage, const struct stage_request *request, str
     if (done == 0) {
         result_encode(&run, result);
     }
+    run_wipe_flights(&run);
     drive_close(&run.drive);
     free(run.queue);
     return done;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "executor/ask.h"
 #include "executor/run.h"
 #include "executor/validate.h"
 
@@ -154,7 +155,7 @@ static int move_instance(struct run *run, size_t at, struct view *view, struct e
         validate_instance(view->model, here, step.source, step.target, run->request->move_stateful);
     switch (v.kind) {
     case MOVE_VALID:
-        return run_after(run, drive_step(&run->drive, &step, view, err));
+        return run_begin(run, &step, view, err);
     case MOVE_NO_ROOM:
         return make_way(run, at, &step, view, here, v.why, err);
     case MOVE_INVALID:
@@ -176,23 +177,47 @@ static int move_service(struct run *run, const struct move *move, struct view *v
         drive_discard(&run->drive, &step, v.why);
         return 0;
     }
-    return run_after(run, drive_step(&run->drive, &step, view, err));
+    return run_begin(run, &step, view, err);
 }
 
-static int move_next(struct run *run, struct err *err)
+/* Deals with queue[at] and takes it out of the queue unless it stays. -1: the request fails. */
+static int move_one(struct run *run, size_t at, struct view *view, struct err *err)
+{
+    const struct move *move = run->queue[at];
+    int stays = move->instance >= 0 ? move_instance(run, at, view, err)
+                                    : move_service(run, move, view, err);
+    if (stays == 0 && !(run_stopped(run) && !run_knows(run, move->seq))) {
+        memmove(&run->queue[at], &run->queue[at + 1],
+                (--run->n_queue - at) * sizeof *run->queue);
+    }
+    return stays < 0 ? -1 : stays;
+}
+
+/* The first move, and what can be begun beside it. With some under way the first may wait as well:
+ * room that it lacks may be what they free. */
+static int moves_begin(struct run *run, struct err *err)
 {
     struct view view;
     if (drive_inspect(&run->drive, &view, err) < 0) {
         return -1;
     }
-    const struct move *move = run->queue[0];
-    int stays = move->instance >= 0 ? move_instance(run, 0, &view, err)
-                                    : move_service(run, move, &view, err);
-    view_wipe(&view);
-    if (stays == 0 && !(run_stopped(run) && !run_knows(run, move->seq))) {
-        memmove(&run->queue[0], &run->queue[1], --run->n_queue * sizeof *run->queue);
+    int done = 0;
+    size_t at = 0;
+    run->landed = true; /* as long as this pass goes on */
+    if (run->n_flights == 0) {
+        done = move_one(run, 0, &view, err);
     }
-    return stays < 0 ? -1 : 0;
+    while (done >= 0 && run->n_flights > 0 && at < run->n_queue && run_may_begin(run) &&
+           !run_stopped(run) && !run_limit_reached(run)) {
+        if (run_fits_beside(run, at, &view)) {
+            done = move_one(run, at, &view, err);
+        } else {
+            at++;
+        }
+    }
+    run->landed = false;
+    view_wipe(&view);
+    return done < 0 ? -1 : 0;
 }
 
 void moves_discard(struct run *run, const char *why)
@@ -204,6 +229,34 @@ void moves_discard(struct run *run, const char *why)
         }
     }
     run->n_queue = 0;
+}
+
+/* Nothing more is begun; those under way come to their ends. */
+static int moves_land(struct run *run, struct err *err)
+{
+    while (run->n_flights > 0) {
+        ask_wait(&run->drive);
+        if (run_look(run, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Begins what can be begun, and looks at what is under way. */
+static int moves_step(struct run *run, struct err *err)
+{
+    if (run_may_begin(run) && moves_begin(run, err) < 0) {
+        return -1;
+    }
+    if (run->n_flights > 0) {
+        ask_wait(&run->drive);
+        if (run_look(run, err) < 0) {
+            return -1;
+        }
+    }
+    run_rebase(run);
+    return 0;
 }
 
 int moves_make(struct run *run, struct err *err)
@@ -219,9 +272,9 @@ int moves_make(struct run *run, struct err *err)
             snprintf(text, sizeof text, "the limit of %lld moves is reached",
                      (long long)run->request->max_moves);
             moves_discard(run, text);
-        } else if (move_next(run, err) < 0) {
+        } else if (moves_step(run, err) < 0) {
             return -1;
         }
     }
-    return 0;
+    return moves_land(run, err);
 }

@@ -129,15 +129,19 @@ static int read_ms(const struct jval *object, const char *key, int64_t min, int6
 static int read_options(const struct jval *root, struct request *r, struct err *err)
 {
     static const char *const keys[] = {"ready_timeout_ms", "poll_ms",   "move_stateful",
-                                       "start_wait_ms",    "max_moves", NULL};
+                                       "start_wait_ms",    "max_moves", "max_parallel",
+                                       NULL};
     struct jval v = jval_get(root, "options");
     struct jval stateful = jval_get(&v, "move_stateful"), max = jval_get(&v, "max_moves");
     r->max_moves = -1;
+    r->max_parallel = 1;
     return jval_object(&v, keys, err) < 0 ||
                    read_ms(&v, "ready_timeout_ms", 0, &r->ready_timeout_ms, err) < 0 ||
                    read_ms(&v, "poll_ms", 1, &r->poll_ms, err) < 0 ||
                    read_ms(&v, "start_wait_ms", 0, &r->start_wait_ms, err) < 0 ||
                    jval_bool(&stateful, &r->move_stateful, err) < 0 ||
+                   jval_opt_int(&v, "max_parallel", 1, MODEL_MAX_INSTANCES, &r->max_parallel,
+                                err) < 0 ||
                    (!jval_null(&max) &&
                     jval_int(&max, 0, MODEL_MAX_INSTANCES, &r->max_moves, err) < 0)
                ? -1

@@ -17,6 +17,7 @@ struct request {
     int64_t poll_ms;          /* between two looks */
     int64_t start_wait_ms;    /* for replicas born meanwhile to get ready for being steered */
     int64_t max_moves;        /* of this cycle; -1: no limit */
+    int64_t max_parallel;     /* moves of different services side by side; 1: one after the other */
     bool move_stateful;
     struct model *model;
     struct analysis *analysis; /* NULL: none given */

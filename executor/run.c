@@ -24,6 +24,8 @@ int run_after(struct run *run, enum driven driven)
     case DRIVEN_ON:
         run->acted++;
         return 0;
+    case DRIVEN_FLYING: /* counted when it began */
+        return 0;
     case DRIVEN_FAILED: {
         const struct outcome *o = &d->told.list[d->told.n - 1];
         run_stop(run, "move %lld (%s to %s) failed: %s", (long long)o->seq,

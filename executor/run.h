@@ -11,6 +11,10 @@ struct run {
     const struct move **queue; /* the plan's moves not yet told, in order */
     size_t n_queue;
     int64_t acted;      /* moves of this cycle that were begun */
+    struct flight *flights; /* of them, those under way */
+    size_t n_flights;
+    bool landed; /* one of them, since the cluster was last inspected for more to begin */
+    size_t n_judged;    /* outcomes told, as far as the queue has heard of them */
     char stopped[1200]; /* why the plan stopped; empty: it did not */
 };
 
@@ -29,6 +33,22 @@ struct step run_step(const struct run *run, const struct move *move,
                      const struct replica_count *targets);
 /* Counts with the names of hosts, which stay the model's; the caller frees the array. */
 struct replica_count *run_counts(const struct run *run, const struct host_count *counts, size_t n);
+
+/* abreast.c: moves side by side (design.md 4). At most request->max_parallel, one per service; one
+ * that is under way holds room on all its hosts, old and new, until it is settled. */
+
+/* Begins the step, or does it to its end where moves are made one at a time. As run_after(). */
+int run_begin(struct run *run, const struct step *step, const struct view *view, struct err *err);
+/* Is there room for one more, beside those under way? */
+bool run_may_begin(const struct run *run);
+/* May queue[at] be begun now, beside those under way and without taking room that the moves queued
+ * before it wait for? Only what the fresh view says with all of that held. */
+bool run_fits_beside(const struct run *run, size_t at, const struct view *view);
+/* Looks at each flight once, a pause before it. -1: the request fails. */
+int run_look(struct run *run, struct err *err);
+/* Moves whose gain was to come from a move that went elsewhere are not made: base changed. */
+void run_rebase(struct run *run);
+void run_wipe_flights(struct run *run);
 
 /* moves.c: queues the plan's moves that are not told; makes them, -1 and *err when the request
  * fails. */

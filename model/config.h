@@ -67,6 +67,8 @@ struct config_app {
     int64_t time_limit_ms;     /* planner; default 10s */
     int64_t max_moves;         /* per cycle; -1: no limit */
     int64_t max_restarts;      /* per cycle; -1: no limit */
+    int64_t max_service_restarts; /* by one move; -1: no limit */
+    int64_t max_parallel;      /* moves side by side; -1: no limit */
     double min_gain;           /* per restarted replica, share of traffic; default 0.005 */
     double min_plan_gain;      /* per plan; default 0.01 */
     double min_coverage;       /* below: dry run only; default 0.8 */

@@ -166,7 +166,11 @@ static void filter_limits(struct work *w)
             continue;
         /* whole services count by their replicas (contract.md 3) */
         int64_t size = move->instance >= 0 ? 1 : move->restarts;
-        if (w->app->max_moves >= 0 && moves + size > w->app->max_moves) {
+        if (w->app->max_service_restarts >= 0 && move->restarts > w->app->max_service_restarts) {
+            snprintf(text, sizeof text, "restarts %lld replicas, limit %lld per service",
+                     (long long)move->restarts, (long long)w->app->max_service_restarts);
+            leave_out(w, i, text);
+        } else if (w->app->max_moves >= 0 && moves + size > w->app->max_moves) {
             snprintf(text, sizeof text, "limit of %lld moves per cycle",
                      (long long)w->app->max_moves);
             leave_out(w, i, text);

@@ -282,9 +282,10 @@ static void put_execute_options(const struct config_app *app, struct buf *out)
 {
     buf_printf(out,
                "{\"ready_timeout_ms\":%lld,\"poll_ms\":%lld,\"move_stateful\":%s,"
-               "\"start_wait_ms\":%lld,\"max_moves\":null}",
+               "\"start_wait_ms\":%lld,\"max_moves\":null,\"max_parallel\":%lld}",
                (long long)app->ready_timeout_ms, (long long)request_poll_ms(app),
-               app->move_stateful ? "true" : "false", (long long)app->ready_timeout_ms);
+               app->move_stateful ? "true" : "false", (long long)app->ready_timeout_ms,
+               (long long)(app->max_parallel < 0 ? MODEL_MAX_INSTANCES : app->max_parallel));
 }
 
 static int build_execute(struct manager *m, const struct engine_cycle *c,

@@ -16,6 +16,8 @@
 #define WORLDS 600
 #define MAX_DEATHS 6
 
+static int abreast; /* worlds in which moves were under way side by side */
+
 static struct model *random_model(struct rng *rng)
 {
     const struct gen_options options = {.max_hosts = 6,
@@ -122,6 +124,7 @@ static void one_world(uint64_t seed)
     s->rng.state = seed * 31;
     s->marks = rng_chance(&rng, 0.5);
     s->start_first = rng_chance(&rng, 0.5);
+    s->max_parallel = seed % 2 ? 1 : 1 + (int64_t)(seed / 2 % 4);
     print_message("seed %llu marks %d start_first %d\n", (unsigned long long)seed, s->marks,
                   s->start_first);
     s->faults.lost_answer = rng_chance(&rng, 0.5) ? 0.3 : 0;
@@ -132,6 +135,8 @@ static void one_world(uint64_t seed)
     run_killed(s, &rng);
     show(s);
     check_world(s, m);
+    assert_true(s->most_at_once <= s->max_parallel || s->most_at_once <= 1);
+    abreast += s->most_at_once > 1;
     if (s->marks && rng_chance(&rng, 0.5)) {
         s->faults = (struct scripted_faults){0};
         s->undo = true;
@@ -150,6 +155,7 @@ static void test_executor_when_killed_and_lied_to_never_applies_a_move_twice(voi
          seed <= (only ? strtoull(only, NULL, 10) : WORLDS); seed++) {
         one_world(seed);
     }
+    assert_true(only || abreast > WORLDS / 20); /* moves did go side by side */
 }
 
 int main(void)

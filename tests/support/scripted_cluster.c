@@ -188,6 +188,24 @@ static void effect(int64_t seq)
     world->unintended += !intended(seq);
 }
 
+/* Which services have a replica on its way, one of this service (just begun) included. */
+static void count_at_once(int service, int64_t seq)
+{
+    int n = 1;
+    for (size_t v = 0; v < world->model->n_services; v++) {
+        bool under_way = false;
+        for (size_t i = 0; i < world->n_replicas; i++) {
+            const struct scripted_replica *r = &world->replicas[i];
+            bool moves = !r->ended && r->seq > 0 && r->seq != seq && r->ready_ms > world->now_ms &&
+                         r->ready_ms < INT64_MAX && r->service == (int)v;
+            under_way |= moves;
+            world->twice_at_once |= moves && r->service == service;
+        }
+        n += under_way && (int)v != service;
+    }
+    world->most_at_once = n > world->most_at_once ? n : world->most_at_once;
+}
+
 static int marked(int64_t seq)
 {
     for (size_t i = world->n_replicas; i > 0; i--) {
@@ -222,6 +240,7 @@ static int place_instance(const struct placement *p, struct err *err)
         return 0;
     }
     effect(p->seq);
+    count_at_once(world->replicas[id].service, p->seq);
     bool stuck = rng_chance(&world->rng, world->faults.stuck);
     int64_t ready = stuck ? INT64_MAX : world->now_ms + world->start_ms;
     struct scripted_replica *r = replica_add(world->replicas[id].service, target, ready);
@@ -238,6 +257,7 @@ static int place_service(const struct placement *p, struct err *err)
         return err_set(err, ERR_REFUSED, "%s refuses", p->service);
     }
     effect(p->seq);
+    count_at_once(service, p->seq);
     bool stuck = rng_chance(&world->rng, world->faults.stuck);
     size_t n = world->n_replicas;
     for (size_t t = 0; t < p->n_targets; t++) {
@@ -358,6 +378,9 @@ static int settled(void *ctx, const struct placement *p, struct settle_report *o
     (void)ctx;
     if (!alive()) {
         return gone(err);
+    }
+    if (world->on_look) {
+        world->on_look(world);
     }
     *out = (struct settle_report){.state = SETTLE_WAITING};
     if (world->marks && p->instance) {
@@ -692,9 +715,9 @@ static void put_request(struct buf *out)
                "{\"v\":1,\"app\":{\"name\":\"app\",\"namespaces\":[],\"services\":[]},\"cycle\":9,"
                "\"undo\":%s,\"orchestrator\":%s,\"sources\":{\"cluster\":%s},\"options\":"
                "{\"ready_timeout_ms\":%" PRId64 ",\"poll_ms\":1,\"move_stateful\":%s,"
-               "\"start_wait_ms\":50,\"max_moves\":",
+               "\"start_wait_ms\":50,\"max_parallel\":%" PRId64 ",\"max_moves\":",
                world->undo ? "true" : "false", source, source, world->ready_timeout_ms,
-               world->move_stateful ? "true" : "false");
+               world->move_stateful ? "true" : "false", world->max_parallel);
     if (world->max_moves < 0) {
         buf_puts(out, "null");
     } else {
@@ -771,6 +794,7 @@ struct scripted *scripted_new(const struct model *model)
                            .start_ms = 3,
                            .ready_timeout_ms = 100,
                            .max_moves = -1,
+                           .max_parallel = 1,
                            .rng = {1},
                            .now_ms = 1000,
                            .calls_left = -1};

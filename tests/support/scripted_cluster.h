@@ -37,6 +37,9 @@ struct scripted {
     int64_t start_ms; /* a replica's way to ready */
     int64_t ready_timeout_ms;
     int64_t max_moves; /* -1 */
+    int64_t max_parallel; /* 1 */
+    int most_at_once;     /* services with a move under way at the same time, at most */
+    bool twice_at_once;   /* a service had two under way */
     bool undo;
     struct rng rng;
     struct scripted_faults faults;
@@ -61,6 +64,7 @@ struct scripted {
     const char *paused; /* why, NULL: not */
     /* Called at every look at the cluster, to make things happen. */
     void (*on_inspect)(struct scripted *world);
+    void (*on_look)(struct scripted *world); /* and at every question what came of a move */
     int inspections;
     char stopped[1300]; /* of the last result; "" none */
 };

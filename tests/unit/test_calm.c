@@ -69,7 +69,8 @@ static void open_fixture(struct fixture *f)
     for (int i = 0; i < 3; i++)
         f->rows[i] = (struct affinity){LEVEL_INSTANCE, i, i + 1, degrees[i], 100, -1};
     plan_to(f, (const int[]){0, 0, 0, 0});
-    f->app = (struct config_app){.max_moves = -1, .max_restarts = -1};
+    f->app = (struct config_app){
+        .max_moves = -1, .max_restarts = -1, .max_service_restarts = -1};
     f->facts = (struct calm_facts){.wall_ms = NOW,
                                    .soak_until_ms = -1,
                                    .window_open = true,
@@ -125,6 +126,11 @@ static void with_max_moves(struct fixture *f)
 static void with_max_restarts(struct fixture *f)
 {
     f->app.max_restarts = 1;
+}
+static void with_a_service_of_many_replicas(struct fixture *f)
+{
+    f->plan->moves[move_at(f, 'c')].restarts = 50; /* budgets count pods, not moves */
+    f->app.max_service_restarts = 10;
 }
 static void with_cooldown(struct fixture *f)
 {
@@ -203,6 +209,8 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         {with_nothing, CALM_GO, "bcd", 0, ""},
         {with_max_moves, CALM_GO, "bc", 'd', "limit of 2 moves per cycle"},
         {with_max_restarts, CALM_GO, "b", 'c', "limit of 1 restarts per cycle"},
+        {with_a_service_of_many_replicas, CALM_GO, "bd", 'c',
+         "restarts 50 replicas, limit 10 per service"},
         {with_cooldown, CALM_GO, "cd", 'b', "cool-down: last moved there at 1970-01-01T00:16:39"},
         {with_busy_h3, CALM_GO, "b", 'd', "a host is under verification by another cycle"},
         {with_rollout, CALM_GO, "bd", 'c', "rollout in progress"},

@@ -113,7 +113,7 @@ static void test_sigterm_while_executing_then_move_is_finished_and_next_start_go
 {
     (void)state;
     struct rig rig;
-    rig_open(&rig, 50, "    mode: act\n", "");
+    rig_open(&rig, 50, "    mode: act\n    max_parallel: 1\n", "");
     rig_start(&rig, true);
     trigger(&rig);
     rig_until(&rig, "SELECT count(*) FROM v_moves WHERE state = 'intended'");
@@ -215,7 +215,7 @@ static void test_move_that_never_gets_ready_then_put_back_and_the_plan_stops(voi
 {
     (void)state;
     struct rig rig;
-    rig_open(&rig, 50, "    mode: act\n    ready_timeout: 40s\n", "");
+    rig_open(&rig, 50, "    mode: act\n    max_parallel: 1\n    ready_timeout: 40s\n", "");
     rig_start(&rig, true);
     rig_fault(&rig, "{\"kind\":\"stuck-start\",\"service\":\"c\",\"host\":\"n-1\",\"times\":9}");
     trigger(&rig);

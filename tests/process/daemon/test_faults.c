@@ -17,7 +17,7 @@ static void start(struct rig *rig)
 {
     /* A replica takes 10 s to start; all times are divided by the speed. */
     rig_open(rig, 50,
-             "    mode: act\n    ready_timeout: 60s\n    settle: 5s\n"
+             "    mode: act\n    max_parallel: 1\n    ready_timeout: 60s\n    settle: 5s\n"
              "    worse_tolerance: 9\n",
              "");
     rig_start(rig, true);

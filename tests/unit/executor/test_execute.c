@@ -639,6 +639,118 @@ static void test_undo_when_there_was_a_detour_takes_it_back_too(void **state)
     world_free(&w);
 }
 
+/* --- side by side --- */
+
+static void test_moves_when_they_need_nothing_of_each_other_go_side_by_side(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->max_parallel = 4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_int_equal(w.s->most_at_once, 2);
+    assert_int_equal(scripted_count(w.s, "a", "h1") + scripted_count(w.s, "b", "h1") +
+                         scripted_count(w.s, "c", "h1"), 3);
+    check_once(&w);
+    world_free(&w);
+}
+
+/* b can go to h2 only when a has left it. */
+static struct world one_makes_room(void)
+{
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", 100);
+    small_instance(m, "a-1", "a", "h2", 60, 60);
+    small_instance(m, "b-1", "b", "h1", 60, 60);
+    small_instance(m, "c-1", "c", "h3", 30, 30);
+    small_affinity(m, "a-1", "c-1", 0.6);
+    small_affinity(m, "b-1", "c-1", 0.1);
+    static const int placement[] = {2, 1, 2};
+    return world_of(m, placement);
+}
+
+static void test_move_when_it_needs_room_that_another_frees_waits_for_it(void **state)
+{
+    (void)state;
+    struct world w = one_makes_room();
+    w.s->max_parallel = 4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_int_equal(w.s->most_at_once, 1); /* held on its source until it is settled */
+    world_free(&w);
+}
+
+static void test_moves_of_one_service_never_go_side_by_side(void **state)
+{
+    (void)state;
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_instance(m, "a-1", "a", "h1", 20, 20);
+    small_instance(m, "a-2", "a", "h1", 20, 20);
+    small_instance(m, "b-1", "b", "h2", 20, 20);
+    small_affinity(m, "a-1", "b-1", 0.5);
+    small_affinity(m, "a-2", "b-1", 0.5);
+    static const int placement[] = {1, 1, 1};
+    struct world w = world_of(m, placement);
+    w.s->max_parallel = 4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_false(w.s->twice_at_once);
+    assert_int_equal(w.s->most_at_once, 1);
+    world_free(&w);
+}
+
+static void test_moves_side_by_side_when_killed_at_any_call_are_each_made_once(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = three_to_h1();
+        w.s->max_parallel = 4;
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        CHECK_STATE(w, 1, "applied");
+        CHECK_STATE(w, 2, "applied");
+        assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+        assert_int_equal(scripted_count(w.s, "c", "h1"), 1);
+        check_once(&w);
+        world_free(&w);
+    }
+    assert_true(calls > 8);
+}
+
+static void divert_first_move(struct scripted *s)
+{
+    for (size_t i = 0; i < s->n_replicas; i++) {
+        if (s->replicas[i].seq == 1 && s->replicas[i].ready_ms <= s->now_ms) {
+            s->replicas[i].host = 2; /* it came up elsewhere */
+        }
+    }
+}
+
+static void test_move_when_it_goes_elsewhere_takes_those_built_on_it_off_the_plan(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1(); /* c follows b there */
+    w.s->marks = true;
+    w.s->on_look = divert_first_move;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "missed");
+    CHECK_STATE(w, 2, "discarded");
+    CHECK_REASON(w, 2, "base changed: move 1 (b) was missed");
+    world_free(&w);
+}
+
 /* --- whole services --- */
 
 static struct world service_world(void)
@@ -746,6 +858,11 @@ int main(void)
         cmocka_unit_test(test_undo_when_a_replica_landed_elsewhere_takes_it_back_too),
         cmocka_unit_test(test_undo_when_killed_at_any_call_still_puts_every_move_back),
         cmocka_unit_test(test_undo_when_there_was_a_detour_takes_it_back_too),
+        cmocka_unit_test(test_moves_when_they_need_nothing_of_each_other_go_side_by_side),
+        cmocka_unit_test(test_move_when_it_needs_room_that_another_frees_waits_for_it),
+        cmocka_unit_test(test_moves_of_one_service_never_go_side_by_side),
+        cmocka_unit_test(test_moves_side_by_side_when_killed_at_any_call_are_each_made_once),
+        cmocka_unit_test(test_move_when_it_goes_elsewhere_takes_those_built_on_it_off_the_plan),
         cmocka_unit_test(test_service_when_moved_takes_all_replicas),
         cmocka_unit_test(test_service_when_it_was_scaled_is_discarded),
         cmocka_unit_test(test_service_when_it_gets_stuck_is_put_back),
