@@ -27,6 +27,12 @@ int secret_read(const char *path, const char **out, struct err *err)
     return rc;
 }
 
+bool secret_equal(const char *given, const char *secret)
+{
+    size_t n = strlen(secret);
+    return n > 0 && strlen(given) == n && CRYPTO_memcmp(given, secret, n) == 0;
+}
+
 void secret_free(const char *secret)
 {
     char *text = (char *)(uintptr_t)secret;

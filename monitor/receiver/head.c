@@ -3,7 +3,6 @@
 #include "monitor/receiver/head.h"
 
 #include <errno.h>
-#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,9 +18,7 @@ static bool shows_token(const struct head *head, const char *token_file, struct 
     if (!given || strncasecmp(given, scheme, sizeof scheme - 1) != 0 ||
         secret_read(token_file, &token, err))
         return false;
-    given += sizeof scheme - 1;
-    size_t size = strlen(token);
-    bool same = strlen(given) == size && CRYPTO_memcmp(given, token, size) == 0;
+    bool same = secret_equal(given + sizeof scheme - 1, token);
     secret_free(token);
     return same;
 }

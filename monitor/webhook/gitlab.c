@@ -6,6 +6,7 @@
 
 #include "model/base/json.h"
 #include "model/base/mem.h"
+#include "monitor/secret.h"
 #include "monitor/webhook/hook.h"
 #include "monitor/webhook/verify.h"
 
@@ -133,7 +134,7 @@ static enum hook_verdict proved(const struct hook_request *request, const struct
     }
     if (!proof->token)
         return hook_say(out, HOOK_UNAUTHORIZED, "neither secret nor token is configured");
-    if (!token || !verify_equal(token, proof->token))
+    if (!token || !secret_equal(token, proof->token))
         return hook_say(out, HOOK_UNAUTHORIZED, token ? "the token does not fit" : "no token");
     const char *key = hook_header(request, "Idempotency-Key"); /* stays over retries */
     hook_copy(out->delivery, sizeof out->delivery,

@@ -109,12 +109,6 @@ bool verify_rsa_sha1(const char *pem, const void *data, size_t size, const char 
     return good;
 }
 
-bool verify_equal(const char *given, const char *secret)
-{
-    size_t n = strlen(secret);
-    return n > 0 && strlen(given) == n && CRYPTO_memcmp(given, secret, n) == 0;
-}
-
 bool verify_time(const char *seconds, int64_t now_ms, int64_t window_ms)
 {
     size_t n = strspn(seconds, "0123456789");

@@ -17,7 +17,6 @@ bool verify_hmac_base64(const void *secret, size_t secret_size, const void *data
 bool verify_rsa_sha1(const char *pem, const void *data, size_t size, const char *base64);
 /* Is it a public key that verify_rsa_sha1() can use? */
 bool verify_key_usable(const char *pem);
-bool verify_equal(const char *given, const char *secret);
 /* Decimal seconds within window_ms of now_ms? */
 bool verify_time(const char *seconds, int64_t now_ms, int64_t window_ms);
 /* Decodes padded base64; the number of bytes, -1 when it is none. `out` holds size * 3 / 4. */

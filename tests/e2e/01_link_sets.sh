@@ -47,7 +47,9 @@ only 'zmq\.h' model/wire/
 only 'glpk\.h' planner/
 only 'curl/' adapters/
 only 'microhttpd\.h' model/wire/listener adapters/simulated/server/
-only 'openssl/' monitor/ adapters/kubernetes/
+only 'gnutls/' model/wire/listener
+only 'protobuf-c' adapters/otlp/
+only 'openssl/' monitor/webhook/ monitor/secret adapters/kubernetes/
 only '(cyaml/|yaml\.h)' model/base/yaml model/config adapters/simulated/server/
 only 'yajl/' adapters/ monitor/ model/base/
 
