@@ -11,6 +11,7 @@
 #include "planner/exhaust.h"
 #include "planner/hubs.h"
 #include "planner/nearest.h"
+#include "planner/oa_counts.h"
 #include "planner/pack.h"
 #include "planner/pricing.h"
 #include "planner/tree.h"
@@ -262,6 +263,13 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     char *hopeless = oa_hopeless(space, options);
     if (hopeless)
         return oa_without(space, options, hopeless, out, err);
+    struct plan_options rest = *options;
+    int answered = oa_by_counts(space, options, out, err);
+    if (answered != 0)
+        return answered < 0 ? -1 : 0;
+    rest.time_limit_ms -= clock_mono_ms() - start_ms;
+    start_ms = clock_mono_ms();
+    options = &rest;
     AUTO(finding) struct finding *finding = finding_new(space->n);
     AUTO_FREE int *best_at = mem_array((size_t)space->n, sizeof *best_at);
     if (!finding)
@@ -305,6 +313,6 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
 const struct planner oa_planner = {
     .name = "oa",
     .summary = "the optimum with proof, or the best found with a bound (Eq. 2-5)",
-    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
     .plan = oa_plan,
 };

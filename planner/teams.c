@@ -213,6 +213,19 @@ void teams_set(struct teams *teams, const int *at)
         team_refresh(teams, &teams->teams[s]);
 }
 
+void teams_set_counts(struct teams *teams, const int *at)
+{
+    for (int k = 0; k < teams->n_movable; k++) {
+        struct team *team = &teams->teams[teams->movable[k]];
+        for (int m = 0; m < team->n; m++)
+            teams->left[at[teams->members[team->first + m]]]++;
+        replicas_assign(teams, team, teams->space->start);
+        for (int m = 0; m < team->n; m++)
+            puller_move(teams->puller, teams->members[team->first + m], teams->to[m]);
+        team_refresh(teams, team);
+    }
+}
+
 bool teams_hold(const struct teams *teams, const struct plan_options *options)
 {
     const struct place *place = teams->puller->place;

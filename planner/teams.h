@@ -49,6 +49,9 @@ void team_refresh(struct teams *teams, struct team *team);
 /* The whole placement, which must be one of whole teams, or the start. */
 void teams_set(struct teams *teams, const int *at);
 
+/* Any placement of as many replicas per service and host; who goes where follows. */
+void teams_set_counts(struct teams *teams, const int *at);
+
 /* All are placed, no host that a moved service is on is over capacity, all rules hold (or are broken
  * nowhere more than at the start), and not too many replicas move. */
 bool teams_hold(const struct teams *teams, const struct plan_options *options);

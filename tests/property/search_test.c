@@ -9,7 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "model/model_json.h"
+#include "model/base/clock.h"
 #include "planner/bound.h"
+#include "planner/counts.h"
 #include "planner/planner.h"
 #include "tests/bench/brute.h"
 #include "tests/bench/instances.h"
@@ -230,6 +232,76 @@ static void test_hubs_when_services_are_over_at_the_start_then_found_all_the_sam
     assert_true(reached >= feasible * 90 / 100);
 }
 
+static void test_oa_when_services_move_then_proven(void **state)
+{
+    (void)state;
+    struct wild wild = wild_services();
+    int feasible = 0, reached = sweep_services("oa", &wild, true, RUNS, &feasible);
+    print_message("oa, services: best in %d of %d\n", reached, feasible);
+    assert_int_equal(reached, feasible);
+}
+
+/* The program alone, which oa asks only where there are too many placements to try. */
+static void counts_sweep(enum granularity granularity)
+{
+    struct wild wild = wild_services();
+    int proven = 0, infeasible = 0;
+    wild.instances = 7;
+    for (uint64_t seed = 0; seed < RUNS / 2; seed++) {
+        struct err err = ERR_INIT;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.granularity = granularity;
+        AUTO(space) struct space *space =
+            space_new(given.model, given.analysis->rows, given.analysis->n_rows,
+                      given.options.move_stateful, &err);
+        space->strict = true;
+        if (!counts_suit(space, &given.options))
+            continue;
+        struct value best = {.objective = given.options.objective};
+        AUTO_FREE int *at = model_placement(given.model);
+        struct counts_end end =
+            counts_solve(space, &given.options, clock_mono_ms() + 5000, -1, at, &best);
+        struct brute truth =
+            granularity == PER_SERVICE
+                ? brute_services(given.model, given.analysis->rows, given.analysis->n_rows,
+                                 given.options.move_stateful, given.options.max_moves, true)
+                : brute(&given, true);
+        if (best.valid && !truth.feasible)
+            fail_msg("seed %d: found what does not exist", (int)seed);
+        if (truth.feasible && end.bound < truth.score - 1e-9)
+            fail_msg("seed %d: bound %g below %g", (int)seed, end.bound, truth.score);
+        if (truth.feasible && end.hosts_bound > truth.fewest_hosts)
+            fail_msg("seed %d: bound %d hosts above %d", (int)seed, (int)end.hosts_bound,
+                     truth.fewest_hosts);
+        proven += end.proven;
+        infeasible += end.proven && !best.valid;
+        if (!end.proven)
+            continue;
+        if (best.valid != truth.feasible)
+            fail_msg("seed %d: proven without a placement", (int)seed);
+        bool at_best = given.options.objective == OBJECTIVE_HOSTS
+                           ? best.hosts == truth.fewest_hosts
+                           : fabs(best.score - truth.score) <= 1e-6;
+        if (best.valid && !at_best)
+            fail_msg("seed %d: proves %g / %d, best is %g / %d", (int)seed, best.score, best.hosts,
+                     truth.score, truth.fewest_hosts);
+    }
+    print_message("%d proven, %d of them infeasible\n", proven, infeasible);
+    assert_true(proven > RUNS / 4);
+}
+
+static void test_counts_when_instances_move_then_the_optimum(void **state)
+{
+    (void)state;
+    counts_sweep(PER_INSTANCE);
+}
+
+static void test_counts_when_services_move_then_the_optimum(void **state)
+{
+    (void)state;
+    counts_sweep(PER_SERVICE);
+}
+
 static void test_frontier_when_asked_then_ascending_to_the_plan(void **state)
 {
     (void)state;
@@ -313,6 +385,9 @@ int main(void)
         cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
         cmocka_unit_test(test_hubs_when_services_move_then_found_if_there_is_one),
         cmocka_unit_test(test_hubs_when_services_are_over_at_the_start_then_found_all_the_same),
+        cmocka_unit_test(test_oa_when_services_move_then_proven),
+        cmocka_unit_test(test_counts_when_instances_move_then_the_optimum),
+        cmocka_unit_test(test_counts_when_services_move_then_the_optimum),
         cmocka_unit_test(test_frontier_when_asked_then_ascending_to_the_plan),
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),

@@ -1,0 +1,122 @@
+/* oa_counts.c - heuristic, all placements where they are few, one integer program. */
+#include "planner/oa_counts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "model/base/clock.h"
+#include "planner/bound.h"
+#include "planner/counts.h"
+#include "planner/exhaust.h"
+#include "planner/hubs.h"
+#include "planner/parts.h"
+#include "planner/service.h"
+
+/* True when patterns of single hosts say all there is. */
+static bool patterns_say_all(const struct space *space, const struct plan_options *options)
+{
+    const struct model *model = space->model;
+    if (options->max_moves >= 0 || options->objective == OBJECTIVE_HOSTS)
+        return false;
+    for (size_t r = 0; r < model->n_rules; r++)
+        if (model->rules[r].kind == RULE_TOGETHER ||
+            (model->rules[r].kind == RULE_SPREAD && model->rules[r].per_zone))
+            return false;
+    return true;
+}
+
+static bool patterns_fit(const struct space *space)
+{
+    struct err err = ERR_INIT;
+    AUTO(parts) struct parts *parts = parts_new(space, &err);
+    return parts;
+}
+
+struct answer {
+    bool proven;
+    const char *why;
+    struct counts_end end;
+    struct value best;
+    struct effort effort;
+};
+
+static void answer_find(struct answer *a, struct space *space, const struct plan_options *options,
+                        int64_t start_ms, int64_t share, int *best_at)
+{
+    struct plan_options part = *options;
+    bool whole = options->granularity == PER_SERVICE;
+    double top = 0;
+    /* The heuristic may have nearly all of it where nothing comes after. */
+    part.time_limit_ms = options->time_limit_ms * (counts_suit(space, options) ? 25 : 85) / 100 + 1;
+    a->effort = (struct effort){.limit = options->iterations,
+                                .deadline_ms = start_ms + part.time_limit_ms,
+                                .progress = options->progress,
+                                .progress_ctx = options->progress_ctx};
+    a->end = (struct counts_end){.bound = INFINITY, .hosts_bound = -1};
+    a->why = "the heuristic's answer, ended before the proof";
+    if (whole)
+        service_search(space, &part, &a->effort, best_at, &a->best);
+    else
+        hubs_search(space, &part, &a->effort, best_at, &a->best);
+    if (a->effort.cut || a->best.none) {
+        a->proven = a->best.none;
+        return;
+    }
+    /* What trials count is not the search's: they end by their own count. */
+    struct effort trial = {.limit = -1,
+                           .deadline_ms = options->iterations >= 0
+                                              ? INT64_MAX
+                                              : start_ms + options->time_limit_ms * share / 100};
+    AUTO(place) struct place *place = place_new(space, space->start);
+    enum exhaust_verdict verdict =
+        whole ? service_exhaust(space, options, false, &trial, best_at, &a->best, &top)
+              : exhaust_best(place, options, &trial, best_at, &a->best, &top);
+    if (verdict != EXHAUST_OPEN) {
+        a->proven = true;
+        a->best.none = verdict == EXHAUST_NONE;
+        a->end.bound = verdict == EXHAUST_FOUND && options->objective == OBJECTIVE_AFFINITY ? top : INFINITY;
+        a->end.hosts_bound = options->objective == OBJECTIVE_HOSTS ? a->best.hosts : -1;
+        a->why = "every placement was tried";
+        return;
+    }
+    if (!counts_suit(space, options)) {
+        a->why = "the heuristic's answer: too many services and hosts for an exact form";
+        return;
+    }
+    int64_t left = options->iterations < 0 ? -1 : options->iterations - a->effort.done;
+    a->end = counts_solve(space, options, start_ms + options->time_limit_ms * share / 100,
+                          left < 0 ? -1 : left, best_at, &a->best);
+    a->effort.done += a->end.nodes;
+    a->effort.cut = !a->end.proven;
+    a->proven = a->end.proven;
+    a->best.none = a->proven && !a->best.valid;
+    a->why = a->proven ? "counts of services on hosts as an integer program"
+                       : "counts of services on hosts as an integer program, ended before the proof";
+}
+
+int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
+                 struct err *err)
+{
+    bool whole = options->granularity == PER_SERVICE, fit = !whole && patterns_fit(space);
+    if (fit && (patterns_say_all(space, options) || !counts_suit(space, options) ||
+                options->iterations >= 0))
+        return 0;
+    struct answer answer = {0};
+    AUTO_FREE int *best_at = mem_array((size_t)space->n, sizeof *best_at);
+    answer_find(&answer, space, options, clock_mono_ms(), fit ? 40 : 80, best_at);
+    if (fit && !answer.proven)
+        return 0;
+    if (hubs_finish(space, options, &answer.effort, best_at, &answer.best, out, err) < 0)
+        return -1;
+    if (!answer.best.valid)
+        return 1;
+    out->has_bound = true;
+    out->affinity_bound = fmin(answer.end.bound,
+                               bound_affinity(space->model, space->rows, space->n_rows,
+                                              options->move_stateful, true));
+    out->hosts_bound = answer.end.hosts_bound;
+    if (answer.proven && options->objective == OBJECTIVE_AFFINITY)
+        out->status = PLAN_OPTIMAL;
+    free(out->why);
+    out->why = mem_strdup(answer.why);
+    return 1;
+}
