@@ -69,13 +69,14 @@ const struct latency_preset prom_latency_presets[] = {
     {"none", NULL, "", "", 1},
     {"goldpinger", MEAN_RATE("goldpinger_peers_response_time_s", "call_type=\"ping\","),
      "goldpinger_instance", "host_ip", 1},
-    {"ping-exporter",
-     "avg by ($by) (avg_over_time(ping_rtt_mean_seconds{$matchers}[$window]))",
+    {"ping-exporter", /* milliseconds: versions before 1.0, and --metrics.rttunit=ms */
+     "avg by ($by) (avg_over_time(ping_rtt_mean_seconds{$matchers}[$window]))"
+     " or avg by ($by) (avg_over_time(ping_rtt_mean_ms{$matchers}[$window])) / 1000",
      "instance", "target,ip", 1},
     {"kubenurse",
-     "label_replace(sum by (instance,type) (rate("
+     "label_replace(sum by (node,instance,type) (rate("
      "kubenurse_httpclient_request_duration_seconds_sum{type=~\"path_.+\",$matchers}[$window])) / "
-     "sum by (instance,type) (rate("
+     "sum by (node,instance,type) (rate("
      "kubenurse_httpclient_request_duration_seconds_count{type=~\"path_.+\",$matchers}[$window])), "
      "\"target\", \"$1\", \"type\", \"path_(.+)\")",
      "node,instance", "target", 1},

@@ -1,82 +1,50 @@
 /* test_prometheus.c - both adapters against a real Prometheus whose blocks promtool made from what is
  * written here: what was written must come out, mean and percentile, doubled series once, restarts,
  * resets, gaps, the wrong names, several clusters in one store. */
-#include "adapters/prometheus/prometheus.h"
-#include "model/base/clock.h"
-#include "adapters/identity.h"
-#include "tests/support/server.h"
-#include "tests/support/temp_dir.h"
+#include "tests/contract/prometheus/prom_rig.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define MIB 1048576.0
-#define SCRAPE 15
-#define SPAN 1800 /* s of data before `end` */
-#define WINDOW 600
-
-static struct fixture {
-    char *folder;
-    struct server server;
-    int64_t end; /* s: the last sample */
-} fx;
-
-/* --- data: OpenMetrics with a sample every SCRAPE seconds --- */
-
-/* start + rate × (t - from) at each t of [from, to]. */
-static void series(FILE *out, const char *name, int64_t from, int64_t to, double start, double rate)
-{
-    for (int64_t t = from; t <= to; t += SCRAPE)
-        fprintf(out, "%s %.15g %lld\n", name, start + rate * (double)(t - from), (long long)t);
-}
-
-static void whole(FILE *out, const char *name, double start, double rate)
-{
-    series(out, name, fx.end - SPAN, fx.end, start, rate);
-}
+#include "model/base/clock.h"
 
 #define CPU "container_cpu_usage_seconds_total"
 #define MEM "container_memory_working_set_bytes"
 
 static void write_usage(FILE *out)
 {
-    int64_t end = fx.end, half = end - WINDOW / 2, from = end - SPAN;
+    int64_t end = prom_rig.end, half = end - WINDOW / 2, from = end - SPAN;
     /* Two containers, the pod's own series and the pause container: 250 + 50, not more. */
-    whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"app\",cluster=\"a\"}", 7, 0.25);
-    whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"proxy\",cluster=\"a\"}", 0, 0.05);
-    whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"\",cluster=\"a\"}", 7, 0.3);
-    whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"POD\",cluster=\"a\"}", 0, 0.001);
+    rig_whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"app\",cluster=\"a\"}", 7, 0.25);
+    rig_whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"proxy\",cluster=\"a\"}", 0, 0.05);
+    rig_whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"\",cluster=\"a\"}", 7, 0.3);
+    rig_whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"POD\",cluster=\"a\"}", 0, 0.001);
     /* The same pod of another cluster in the same store. */
-    whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"app\",cluster=\"b\"}", 7, 0.7);
+    rig_whole(out, CPU "{namespace=\"shop\",pod=\"cart-1\",container=\"app\",cluster=\"b\"}", 7, 0.7);
     /* 0.1 cores, then 0.9: mean 0.5. */
-    series(out, CPU "{namespace=\"shop\",pod=\"cart-2\",container=\"app\",cluster=\"a\"}", from,
+    rig_series(out, CPU "{namespace=\"shop\",pod=\"cart-2\",container=\"app\",cluster=\"a\"}", from,
            half - SCRAPE, 0, 0.1);
     double at_half = 0.1 * (double)(half - from);
-    series(out, CPU "{namespace=\"shop\",pod=\"cart-2\",container=\"app\",cluster=\"a\"}", half, end,
+    rig_series(out, CPU "{namespace=\"shop\",pod=\"cart-2\",container=\"app\",cluster=\"a\"}", half, end,
            at_half, 0.9);
     /* The counter begins anew with the container: 0.2 cores all the time. */
-    series(out, CPU "{namespace=\"shop\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", from,
+    rig_series(out, CPU "{namespace=\"shop\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", from,
            half - SCRAPE, 1000, 0.2);
-    series(out, CPU "{namespace=\"shop\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", half, end,
+    rig_series(out, CPU "{namespace=\"shop\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", half, end,
            0.2 * SCRAPE, 0.2);
     /* A pod of that name elsewhere, and one that nobody knows. */
-    whole(out, CPU "{namespace=\"other\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", 0, 3);
-    whole(out, CPU "{namespace=\"shop\",pod=\"stranger\",container=\"x\",cluster=\"a\"}", 0, 1);
-    whole(out, CPU "{id=\"/\",instance=\"10.0.0.1:10250\",cluster=\"a\"}", 0, 1.5);
-    whole(out, CPU "{id=\"/\",instance=\"10.0.0.9:10250\",cluster=\"a\"}", 0, 1);
+    rig_whole(out, CPU "{namespace=\"other\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", 0, 3);
+    rig_whole(out, CPU "{namespace=\"shop\",pod=\"stranger\",container=\"x\",cluster=\"a\"}", 0, 1);
+    rig_whole(out, CPU "{id=\"/\",instance=\"10.0.0.1:10250\",cluster=\"a\"}", 0, 1.5);
+    rig_whole(out, CPU "{id=\"/\",instance=\"10.0.0.9:10250\",cluster=\"a\"}", 0, 1);
 
-    whole(out, MEM "{namespace=\"shop\",pod=\"cart-1\",container=\"app\",cluster=\"a\"}", 100 * MIB, 0);
-    whole(out, MEM "{namespace=\"shop\",pod=\"cart-1\",container=\"proxy\",cluster=\"a\"}", 20 * MIB, 0);
-    whole(out, MEM "{namespace=\"shop\",pod=\"cart-1\",container=\"\",cluster=\"a\"}", 120 * MIB, 0);
-    whole(out, MEM "{namespace=\"shop\",pod=\"cart-2\",container=\"app\",cluster=\"a\"}", NAN, 0);
-    whole(out, MEM "{namespace=\"shop\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", 64 * MIB, 0);
-    whole(out, MEM "{id=\"/\",instance=\"10.0.0.1:10250\",cluster=\"a\"}", 1024 * MIB, 0);
+    rig_whole(out, MEM "{namespace=\"shop\",pod=\"cart-1\",container=\"app\",cluster=\"a\"}", 100 * MIB, 0);
+    rig_whole(out, MEM "{namespace=\"shop\",pod=\"cart-1\",container=\"proxy\",cluster=\"a\"}", 20 * MIB, 0);
+    rig_whole(out, MEM "{namespace=\"shop\",pod=\"cart-1\",container=\"\",cluster=\"a\"}", 120 * MIB, 0);
+    rig_whole(out, MEM "{namespace=\"shop\",pod=\"cart-2\",container=\"app\",cluster=\"a\"}", NAN, 0);
+    rig_whole(out, MEM "{namespace=\"shop\",pod=\"db-0\",container=\"db\",cluster=\"a\"}", 64 * MIB, 0);
+    rig_whole(out, MEM "{id=\"/\",instance=\"10.0.0.1:10250\",cluster=\"a\"}", 1024 * MIB, 0);
 }
 
 #define ENDS(sn, s, dn, d, more)                                                              \
@@ -88,27 +56,27 @@ static void write_usage(FILE *out)
 static void write_istio(FILE *out)
 {
     /* front → cart told by both; cart → db by the client alone; the rest is not between ours. */
-    whole(out, "istio_requests_total" ENDS("shop", "front", "shop", "cart", BY_SERVER), 5, 2);
-    whole(out, "istio_requests_total" ENDS("shop", "front", "shop", "cart", BY_CLIENT), 5, 2.2);
-    whole(out, "istio_requests_total" ENDS("shop", "cart", "shop", "db", BY_CLIENT), 5, 1);
-    whole(out, "istio_requests_total" ENDS("unknown", "unknown", "shop", "front", BY_SERVER), 0, 4);
-    whole(out, "istio_requests_total" ENDS("other", "batch", "shop", "db", BY_SERVER), 0, 9);
-    whole(out, "istio_requests_total" ENDS("other", "a", "other", "b", BY_SERVER), 0, 9);
-    whole(out, "istio_requests_total" ENDS("shop", "ghost", "shop", "cart", BY_SERVER), 0, 0.5);
-    whole(out, "istio_request_bytes_sum" ENDS("shop", "front", "shop", "cart", BY_SERVER), 0, 2000);
-    whole(out, "istio_response_bytes_sum" ENDS("shop", "front", "shop", "cart", BY_SERVER), 0, 500);
-    whole(out,
+    rig_whole(out, "istio_requests_total" ENDS("shop", "front", "shop", "cart", BY_SERVER), 5, 2);
+    rig_whole(out, "istio_requests_total" ENDS("shop", "front", "shop", "cart", BY_CLIENT), 5, 2.2);
+    rig_whole(out, "istio_requests_total" ENDS("shop", "cart", "shop", "db", BY_CLIENT), 5, 1);
+    rig_whole(out, "istio_requests_total" ENDS("unknown", "unknown", "shop", "front", BY_SERVER), 0, 4);
+    rig_whole(out, "istio_requests_total" ENDS("other", "batch", "shop", "db", BY_SERVER), 0, 9);
+    rig_whole(out, "istio_requests_total" ENDS("other", "a", "other", "b", BY_SERVER), 0, 9);
+    rig_whole(out, "istio_requests_total" ENDS("shop", "ghost", "shop", "cart", BY_SERVER), 0, 0.5);
+    rig_whole(out, "istio_request_bytes_sum" ENDS("shop", "front", "shop", "cart", BY_SERVER), 0, 2000);
+    rig_whole(out, "istio_response_bytes_sum" ENDS("shop", "front", "shop", "cart", BY_SERVER), 0, 500);
+    rig_whole(out,
           "istio_request_duration_milliseconds_sum" ENDS("shop", "front", "shop", "cart", BY_SERVER),
           0, 60);
-    whole(out,
+    rig_whole(out,
           "istio_request_duration_milliseconds_count" ENDS("shop", "front", "shop", "cart",
                                                            BY_SERVER),
           0, 2);
-    whole(out,
+    rig_whole(out,
           "istio_tcp_connections_opened_total" ENDS("shop", "cart", "shop", "db",
                                                     "reporter=\"destination\""),
           0, 0.1);
-    whole(out,
+    rig_whole(out,
           "istio_tcp_sent_bytes_total" ENDS("shop", "cart", "shop", "db",
                                             "reporter=\"destination\""),
           0, 300);
@@ -116,24 +84,24 @@ static void write_istio(FILE *out)
 
 static void write_others(FILE *out)
 {
-    whole(out,
+    rig_whole(out,
           "request_total{direction=\"outbound\",namespace=\"shop\",deployment=\"front\","
           "dst_namespace=\"shop\",dst_statefulset=\"db\"}",
           0, 3);
-    whole(out,
+    rig_whole(out,
           "request_total{direction=\"inbound\",namespace=\"shop\",statefulset=\"db\"}", 0, 3);
-    whole(out, "traces_service_graph_request_total{client=\"front\",server=\"cart\"}", 0, 0.5);
-    whole(out, "goldpinger_peers_response_time_s_sum{goldpinger_instance=\"n1\",host_ip=\"10.0.0.2\","
+    rig_whole(out, "traces_service_graph_request_total{client=\"front\",server=\"cart\"}", 0, 0.5);
+    rig_whole(out, "goldpinger_peers_response_time_s_sum{goldpinger_instance=\"n1\",host_ip=\"10.0.0.2\","
                "call_type=\"ping\"}", 0, 0.002);
-    whole(out, "goldpinger_peers_response_time_s_count{goldpinger_instance=\"n1\","
+    rig_whole(out, "goldpinger_peers_response_time_s_count{goldpinger_instance=\"n1\","
                "host_ip=\"10.0.0.2\",call_type=\"ping\"}", 0, 1);
-    whole(out, "goldpinger_peers_response_time_s_sum{goldpinger_instance=\"n2\",host_ip=\"10.0.0.1\","
+    rig_whole(out, "goldpinger_peers_response_time_s_sum{goldpinger_instance=\"n2\",host_ip=\"10.0.0.1\","
                "call_type=\"ping\"}", 0, 0.004);
-    whole(out, "goldpinger_peers_response_time_s_count{goldpinger_instance=\"n2\","
+    rig_whole(out, "goldpinger_peers_response_time_s_count{goldpinger_instance=\"n2\","
                "host_ip=\"10.0.0.1\",call_type=\"ping\"}", 0, 1);
     /* Ends in the middle of the window. */
-    series(out, "own_calls_total{source=\"cart\",target=\"db\"}", fx.end - SPAN,
-           fx.end - WINDOW / 2, 0, 1);
+    rig_series(out, "own_calls_total{source=\"cart\",target=\"db\"}", prom_rig.end - SPAN,
+           prom_rig.end - WINDOW / 2, 0, 1);
 }
 
 #define MANY 50000 /* pods of two series each */
@@ -146,169 +114,21 @@ static void write_many(FILE *out)
         for (int i = 0; i < MANY; i++)
             for (int k = 2; k >= 0; k--)
                 fprintf(out, "%s{namespace=\"shop\",pod=\"p-%d\"} %d %lld\n", metrics[m], i,
-                        m ? 1000 + i : 30 * (2 - k), (long long)(fx.end - k * WINDOW / 2));
+                        m ? 1000 + i : 30 * (2 - k), (long long)(prom_rig.end - k * WINDOW / 2));
+}
+
+static void write_all(FILE *out)
+{
+    write_usage(out);
+    write_istio(out);
+    write_others(out);
+    write_many(out);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    fx.folder = temp_dir_new();
-    fx.end = clock_wall_ms() / 1000 / SCRAPE * SCRAPE;
-    AUTO_FREE char *text = mem_printf("%s/data.om", fx.folder);
-    AUTO_FREE char *blocks = mem_printf("%s/blocks", fx.folder);
-    FILE *out = fopen(text, "we");
-    write_usage(out);
-    write_istio(out);
-    write_others(out);
-    write_many(out);
-    fputs("# EOF\n", out);
-    fclose(out);
-    AUTO_FREE char *promtool = server_program("promtool");
-    const char *make[] = {promtool, "tsdb", "create-blocks-from", "openmetrics", text, blocks, NULL};
-    if (!server_run(make))
-        return -1;
-    AUTO_FREE char *program = server_program("prometheus");
-    int port = server_free_port();
-    AUTO_FREE char *listen = mem_printf("--web.listen-address=127.0.0.1:%d", port);
-    AUTO_FREE char *path = mem_printf("--storage.tsdb.path=%s", blocks);
-    const char *argv[] = {program, "--config.file=/dev/null", listen, path, NULL};
-    server_start(&fx.server, "prometheus", fx.folder, port, argv);
-    return server_wait(&fx.server, "/-/ready") ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    server_stop(&fx.server);
-    temp_dir_remove(fx.folder);
-    free(fx.folder);
-    return 0;
-}
-
-/* --- an application --- */
-
-static const char *const spaces[] = {"shop", NULL}, *const all[] = {NULL};
-static const struct app_scope app = {"shop", spaces, all};
-
-static struct inspection new_inspection(void)
-{
-    struct err err = ERR_INIT;
-    struct model *m = model_new();
-    static const char *const services[] = {"shop/front", "shop/cart", "shop/db"};
-    static const struct {
-        const char *name;
-        int service, host;
-    } pods[] = {{"shop/front-1", 0, 0}, {"shop/cart-1", 1, 0}, {"shop/cart-2", 1, 1},
-                {"shop/db-0", 2, 1}};
-    assert_int_equal(model_add_host(m, "n1", &err), 0);
-    assert_int_equal(model_add_host(m, "n2", &err), 1);
-    for (size_t i = 0; i < ARRAY_LEN(services); i++)
-        assert_int_equal(model_add_service(m, services[i], &err), i);
-    for (size_t i = 0; i < ARRAY_LEN(pods); i++)
-        assert_int_equal(model_add_instance(m, pods[i].name, pods[i].service, pods[i].host, &err),
-                         i);
-    struct inspection in = {.model = m, .identity = identity_new(m)};
-    identity_add(in.identity, IDENTITY_HOST, "10.0.0.1", "n1");
-    identity_add(in.identity, IDENTITY_HOST, "10.0.0.2", "n2");
-    return in;
-}
-
-static void end_inspection(struct inspection *in)
-{
-    struct err err = ERR_INIT;
-    in->model->has_messages = true; /* as the inspection does */
-    if (model_check(in->model, &err))
-        fail_msg("%s", err.text);
-    model_free(in->model);
-    identity_free(in->identity);
-    inspection_wipe(in);
-}
-
-#define MAX_OPTIONS 12
-
-/* `extra`: names and values, ended by NULL. */
-static struct source make_source(struct option options[MAX_OPTIONS], const char *const extra[])
-{
-    struct source source = {"prom", "prometheus", options, 1};
-    options[0] = (struct option){"url", fx.server.url};
-    for (size_t i = 0; extra[i]; i += 2)
-        options[source.n_options++] = (struct option){extra[i], extra[i + 1]};
-    return source;
-}
-
-static struct window window_at(int64_t end)
-{
-    return (struct window){(end - WINDOW) * 1000, end * 1000};
-}
-
-static int try_measure(const char *const extra[], struct inspection *in, struct err *err)
-{
-    struct option options[MAX_OPTIONS];
-    struct source source = make_source(options, extra);
-    struct window window = window_at(fx.end);
-    void *ctx;
-    if (prometheus_metrics.open(&source, &ctx, err))
-        return -1;
-    int rc = prometheus_metrics.measure(ctx, &app, &window, in, err);
-    prometheus_metrics.close(ctx);
-    return rc;
-}
-
-static int try_trace(const char *const extra[], int64_t end, struct inspection *in, struct err *err)
-{
-    struct option options[MAX_OPTIONS];
-    struct source source = make_source(options, extra);
-    struct window window = window_at(end);
-    void *ctx;
-    if (prometheus_messages.open(&source, &ctx, err))
-        return -1;
-    int rc = prometheus_messages.trace(ctx, &app, &window, in, err);
-    prometheus_messages.close(ctx);
-    return rc;
-}
-
-static void measure(const char *const extra[], struct inspection *in)
-{
-    struct err err = ERR_INIT;
-    if (try_measure(extra, in, &err))
-        fail_msg("%s", err.text);
-}
-
-static void trace(const char *const extra[], struct inspection *in)
-{
-    struct err err = ERR_INIT;
-    if (try_trace(extra, fx.end, in, &err))
-        fail_msg("%s", err.text);
-}
-
-static void assert_near(double got, double wanted, double tolerance)
-{
-    if (fabs(got - wanted) > tolerance)
-        fail_msg("%.9g is not %.9g ± %g", got, wanted, tolerance);
-}
-
-static int64_t cpu_of(const struct inspection *in, const char *name)
-{
-    return in->model->instances[model_instance(in->model, name)].cpu_used_millis;
-}
-
-static int64_t memory_of(const struct inspection *in, const char *name)
-{
-    return in->model->instances[model_instance(in->model, name)].mem_used_bytes;
-}
-
-/* The row between two services, whichever of their instances bear it. */
-static const struct message *row_of(const struct inspection *in, const char *src, const char *dst)
-{
-    const struct model *m = in->model;
-    for (size_t i = 0; i < m->n_messages; i++) {
-        const struct message *row = &m->messages[i];
-        int a = row->level == LEVEL_SERVICE ? row->src : m->instances[row->src].service;
-        int b = row->level == LEVEL_SERVICE ? row->dst : m->instances[row->dst].service;
-        if (!strcmp(m->services[a].name, src) && !strcmp(m->services[b].name, dst))
-            return row;
-    }
-    return NULL;
+    return prom_rig_open(write_all);
 }
 
 /* --- usage --- */
@@ -316,14 +136,14 @@ static const struct message *row_of(const struct inspection *in, const char *src
 static void test_usage_when_mean_then_what_was_written(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    measure((const char *[]){"matchers", "cluster=\"a\"", NULL}, &in);
-    assert_near((double)cpu_of(&in, "shop/cart-1"), 300, 1);
-    assert_near((double)cpu_of(&in, "shop/cart-2"), 500, 25); /* the step falls between samples */
-    assert_near((double)cpu_of(&in, "shop/db-0"), 200, 1);
-    assert_int_equal(memory_of(&in, "shop/cart-1"), 120 * MIB);
-    assert_int_equal(memory_of(&in, "shop/db-0"), 64 * MIB);
-    assert_int_equal(memory_of(&in, "shop/cart-2"), 0); /* NaN is no sample */
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"matchers", "cluster=\"a\"", NULL}, &in);
+    assert_near((double)rig_cpu(&in, "shop/cart-1"), 300, 1);
+    assert_near((double)rig_cpu(&in, "shop/cart-2"), 500, 25); /* the step falls between samples */
+    assert_near((double)rig_cpu(&in, "shop/db-0"), 200, 1);
+    assert_int_equal(rig_memory(&in, "shop/cart-1"), 120 * MIB);
+    assert_int_equal(rig_memory(&in, "shop/db-0"), 64 * MIB);
+    assert_int_equal(rig_memory(&in, "shop/cart-2"), 0); /* NaN is no sample */
     assert_non_null(note_find(&in, "not-a-number", "memory of pods"));
     assert_non_null(note_find(&in, "no-sample", "shop/front-1"));
     assert_non_null(note_find(&in, "unmapped", "stranger"));
@@ -333,60 +153,60 @@ static void test_usage_when_mean_then_what_was_written(void **state)
     assert_int_equal(in.model->hosts[0].mem_used_bytes, (1024 - 120) * MIB);
     assert_int_equal(in.model->hosts[1].cpu_used_millis, 0);
     assert_non_null(note_find(&in, "unmapped", "10.0.0.9"));
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 static void test_usage_when_matchers_choose_another_cluster_then_its_values(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    measure((const char *[]){"matchers", "cluster=\"b\"", "hosts", "none", NULL}, &in);
-    assert_near((double)cpu_of(&in, "shop/cart-1"), 700, 1);
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"matchers", "cluster=\"b\"", "hosts", "none", NULL}, &in);
+    assert_near((double)rig_cpu(&in, "shop/cart-1"), 700, 1);
     assert_non_null(note_find(&in, "unknown-metric", "memory of pods"));
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 static void test_usage_when_percentile_then_peak(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    measure((const char *[]){"statistic", "p95", "matchers", "cluster=\"a\"", NULL}, &in);
-    assert_near((double)cpu_of(&in, "shop/cart-2"), 900, 5);
-    assert_near((double)cpu_of(&in, "shop/cart-1"), 300, 1);
-    assert_int_equal(memory_of(&in, "shop/db-0"), 64 * MIB);
-    end_inspection(&in);
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"statistic", "p95", "matchers", "cluster=\"a\"", NULL}, &in);
+    assert_near((double)rig_cpu(&in, "shop/cart-2"), 900, 5);
+    assert_near((double)rig_cpu(&in, "shop/cart-1"), 300, 1);
+    assert_int_equal(rig_memory(&in, "shop/db-0"), 64 * MIB);
+    rig_end(&in);
 }
 
 static void test_usage_when_pod_level_series_only_then_those(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    measure((const char *[]){"preset", "cadvisor-pods", "hosts", "none", NULL}, &in);
-    assert_near((double)cpu_of(&in, "shop/cart-1"), 300, 1);
-    end_inspection(&in);
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"preset", "cadvisor-pods", "hosts", "none", NULL}, &in);
+    assert_near((double)rig_cpu(&in, "shop/cart-1"), 300, 1);
+    rig_end(&in);
 }
 
 static void test_usage_when_own_query_then_its_labels(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    measure((const char *[]){"preset", "none", "hosts", "none", "cpu_query",
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"preset", "none", "hosts", "none", "cpu_query",
                              "sum by ($by) (rate(" CPU "{cluster=\"a\",container=\"db\"}[$window]))",
                              "namespace_label", "namespace", "pod_label", "pod", NULL},
             &in);
-    assert_near((double)cpu_of(&in, "shop/db-0"), 200, 1);
-    assert_int_equal(cpu_of(&in, "shop/cart-1"), 0);
-    end_inspection(&in);
+    assert_near((double)rig_cpu(&in, "shop/db-0"), 200, 1);
+    assert_int_equal(rig_cpu(&in, "shop/cart-1"), 0);
+    rig_end(&in);
 }
 
 static void test_latency_when_both_ways_then_their_mean(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    measure((const char *[]){"preset", "none", "hosts", "none", "latency", "goldpinger", NULL}, &in);
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"preset", "none", "hosts", "none", "latency", "goldpinger", NULL}, &in);
     assert_int_equal(in.model->n_latencies, 1);
     assert_near((double)model_rtt_us(in.model, 0, 1), 3000, 1);
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 /* --- traffic --- */
@@ -394,10 +214,10 @@ static void test_latency_when_both_ways_then_their_mean(void **state)
 static void test_istio_when_both_sides_report_then_counted_once(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    trace((const char *[]){NULL}, &in);
-    const struct message *a = row_of(&in, "shop/front", "shop/cart");
-    const struct message *b = row_of(&in, "shop/cart", "shop/db");
+    struct inspection in = rig_inspection();
+    rig_trace((const char *[]){NULL}, &in);
+    const struct message *a = rig_row(&in, "shop/front", "shop/cart");
+    const struct message *b = rig_row(&in, "shop/cart", "shop/db");
     assert_non_null(a);
     assert_non_null(b);
     assert_near((double)a->count, 1200, 1);
@@ -412,60 +232,60 @@ static void test_istio_when_both_sides_report_then_counted_once(void **state)
     assert_int_equal(n, 1);
     assert_string_equal(names[0].name, "shop/ghost");
     assert_int_equal(names[0].count, 300);
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 static void test_istio_when_before_all_data_then_unknown_metric(void **state)
 {
     (void)state;
     struct err err = ERR_INIT;
-    struct inspection in = new_inspection();
-    assert_int_equal(try_trace((const char *[]){NULL}, fx.end - 2 * SPAN, &in, &err), 0);
+    struct inspection in = rig_inspection();
+    assert_int_equal(rig_try_trace((const char *[]){NULL}, prom_rig.end - 2 * SPAN, &in, &err), 0);
     assert_non_null(note_find(&in, "unknown-metric", "istio_requests_total"));
     assert_int_equal(in.model->n_messages, 0);
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 static void test_traffic_when_metric_there_but_nothing_fits_then_no_data(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    trace((const char *[]){"preset", "own", "count_query",
+    struct inspection in = rig_inspection();
+    rig_trace((const char *[]){"preset", "own", "count_query",
                            "sum by ($by) (increase(own_calls_total{source=\"nobody\"}[$window]))",
                            NULL},
           &in);
     assert_non_null(note_find(&in, "no-data", "own_calls_total"));
     assert_null(note_find(&in, "unknown-metric", ""));
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 static void test_traffic_when_series_ended_in_the_window_then_what_there_was(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    trace((const char *[]){"preset", "own", "count_query",
+    struct inspection in = rig_inspection();
+    rig_trace((const char *[]){"preset", "own", "count_query",
                            "sum by ($by) (increase(own_calls_total{$matchers}[$window]))", NULL},
           &in);
-    const struct message *row = row_of(&in, "shop/cart", "shop/db");
+    const struct message *row = rig_row(&in, "shop/cart", "shop/db");
     assert_non_null(row);
     assert_near((double)row->count, WINDOW / 2.0, SCRAPE);
     assert_int_equal(row->bytes, -1);
     assert_non_null(note_find(&in, "unknown-size", ""));
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 static void test_linkerd_and_service_graph_when_asked_then_edges(void **state)
 {
     (void)state;
-    struct inspection in = new_inspection();
-    trace((const char *[]){"preset", "linkerd, servicegraph", NULL}, &in);
-    const struct message *a = row_of(&in, "shop/front", "shop/db");
-    const struct message *b = row_of(&in, "shop/front", "shop/cart");
+    struct inspection in = rig_inspection();
+    rig_trace((const char *[]){"preset", "linkerd, servicegraph", NULL}, &in);
+    const struct message *a = rig_row(&in, "shop/front", "shop/db");
+    const struct message *b = rig_row(&in, "shop/front", "shop/cart");
     assert_non_null(a);
     assert_non_null(b);
     assert_near((double)a->count, 1800, 1); /* inbound would double it */
     assert_near((double)b->count, 300, 1);
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 /* --- size --- */
@@ -477,13 +297,13 @@ static void test_linkerd_and_service_graph_when_asked_then_edges(void **state)
 static int64_t server_ms(const char *query)
 {
     struct err err = ERR_INIT;
-    const struct http_options options = {.base_url = fx.server.url, .total_timeout_ms = 60000};
+    const struct http_options options = {.base_url = prom_rig.server.url, .total_timeout_ms = 60000};
     AUTO(http) struct http *http = http_new(&options, &err);
     AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
     AUTO_BUF struct buf body = BUF_INIT;
     buf_puts(&body, "query=");
     http_escape(&body, query);
-    buf_printf(&body, "&time=%lld", (long long)fx.end);
+    buf_printf(&body, "&time=%lld", (long long)prom_rig.end);
     int64_t began = clock_mono_ms();
     if (http_query(http, "/api/v1/query", "application/x-www-form-urlencoded", body.data, body.size,
                    NULL, NULL, &answer, &err))
@@ -506,7 +326,7 @@ static void test_usage_when_1e5_series_then_hardly_more_than_the_servers_time(vo
     server_ms(MANY_BYTES);
     int64_t alone = server_ms(MANY_CPU) + server_ms(MANY_BYTES);
     int64_t began = clock_mono_ms();
-    measure((const char *[]){"preset", "none", "hosts", "none", "timeout", "60s", "cpu_query",
+    rig_measure((const char *[]){"preset", "none", "hosts", "none", "timeout", "60s", "cpu_query",
                              MANY_CPU, "memory_query", MANY_BYTES, "namespace_label", "namespace",
                              "pod_label", "pod", NULL},
             &in);
@@ -519,7 +339,7 @@ static void test_usage_when_1e5_series_then_hardly_more_than_the_servers_time(vo
 #ifndef __SANITIZE_ADDRESS__
     assert_true(took - alone < 1000);
 #endif
-    end_inspection(&in);
+    rig_end(&in);
 }
 
 /* --- configuration and check --- */
@@ -548,42 +368,42 @@ static void test_options_when_wrong_then_config_error_names_them(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = ERR_INIT;
-        struct inspection in = new_inspection();
-        int rc = cases[i].traffic ? try_trace(cases[i].options, fx.end, &in, &err)
-                                  : try_measure(cases[i].options, &in, &err);
+        struct inspection in = rig_inspection();
+        int rc = cases[i].traffic ? rig_try_trace(cases[i].options, prom_rig.end, &in, &err)
+                                  : rig_try_measure(cases[i].options, &in, &err);
         if (rc != -1 || err.kind != ERR_CONFIG || !strstr(err.text, cases[i].text))
             fail_msg("%zu: %d %s: %s", i, rc, err_kind_name(err.kind), err.text);
-        end_inspection(&in);
+        rig_end(&in);
     }
 }
 
 static void test_check_when_data_then_version_newest_and_counts(void **state)
 {
     (void)state;
-    struct option options[MAX_OPTIONS];
-    struct source source = make_source(options, (const char *[]){"matchers", "cluster=\"a\"", NULL});
+    struct option options[RIG_MAX_OPTIONS];
+    struct source source = rig_source(options, (const char *[]){"matchers", "cluster=\"a\"", NULL});
     struct err err = ERR_INIT;
     struct source_report report;
     void *ctx;
     assert_int_equal(prometheus_metrics.open(&source, &ctx, &err), 0);
-    if (prometheus_metrics.check(ctx, &app, &report, &err))
+    if (prometheus_metrics.check(ctx, &rig_app, &report, &err))
         fail_msg("%s", err.text);
     prometheus_metrics.close(ctx);
     assert_true(report.reachable);
     assert_true(report.version[0] >= '2' && report.version[0] <= '9');
-    assert_int_equal(report.newest_ms, fx.end * 1000);
+    assert_int_equal(report.newest_ms, prom_rig.end * 1000);
     assert_string_equal(report.seen, "CPU of 4 pods and 2 hosts, memory of 2 pods and 1 hosts");
 
-    source = make_source(options, (const char *[]){NULL});
+    source = rig_source(options, (const char *[]){NULL});
     assert_int_equal(prometheus_messages.open(&source, &ctx, &err), 0);
-    if (prometheus_messages.check(ctx, &app, &report, &err))
+    if (prometheus_messages.check(ctx, &rig_app, &report, &err))
         fail_msg("%s", err.text);
     prometheus_messages.close(ctx);
     assert_non_null(strstr(report.seen, "pairs in ten minutes"));
 
-    source = make_source(options, (const char *[]){"preset", "hubble", NULL});
+    source = rig_source(options, (const char *[]){"preset", "hubble", NULL});
     assert_int_equal(prometheus_messages.open(&source, &ctx, &err), 0);
-    assert_int_equal(prometheus_messages.check(ctx, &app, &report, &err), -1);
+    assert_int_equal(prometheus_messages.check(ctx, &rig_app, &report, &err), -1);
     prometheus_messages.close(ctx);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_true(report.reachable);
@@ -614,5 +434,5 @@ int main(void)
         cmocka_unit_test(test_options_when_wrong_then_config_error_names_them),
         cmocka_unit_test(test_check_when_data_then_version_newest_and_counts),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, prom_rig_close);
 }
