@@ -170,6 +170,7 @@ struct announcement {
 struct keeper_state {
     bool leads;     /* the lock is ours */
     bool paused;    /* by the switch: begin nothing, finish what is under way */
+    int64_t patience_ms; /* how long the hold of a dead one may still last */
     char text[300]; /* who leads, what is wrong, who paused; changes only when the fact does */
 };
 

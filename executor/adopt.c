@@ -26,7 +26,7 @@ struct adoption {
     int tries;
     size_t stay; /* moves that came to their end */
     const char *app; /* while it lists */
-    int64_t since_ms;
+    const struct kept *kept;
 };
 
 static void orphan_wipe(struct orphan *o)
@@ -60,8 +60,8 @@ void kept_adopt_end(struct kept *kept)
 static void take_mark(void *arg, const struct keeper_mark *mark)
 {
     struct adoption *a = arg;
-    if (mark->at_ms >= a->since_ms)
-        return; /* the store knows it, and whoever began it goes on with it */
+    if (kept_knows(a->kept, mark))
+        return; /* whoever began it goes on with it */
     const struct placement *p = &mark->placement;
     struct placement_count *counts = mem_array(p->n_targets + 1, sizeof *counts);
     for (size_t i = 0; i < p->n_targets; i++)
@@ -198,11 +198,11 @@ static bool adoption_start(struct kept *kept)
 
 bool kept_adopt(struct kept *kept)
 {
-    if (!kept->orchestrator->keeper->marks || kept->since_ms < 0)
+    if (!kept->orchestrator->keeper->marks || !kept->configured)
         return true;
     if (!kept->adoption) {
         kept->adoption = mem_alloc(sizeof *kept->adoption);
-        kept->adoption->since_ms = kept->since_ms;
+        kept->adoption->kept = kept;
     }
     struct adoption *a = kept->adoption;
     if (!a->listed && !adoption_start(kept))

@@ -79,6 +79,7 @@ int ask_place(struct drive *d, const struct step *step, struct err *err)
     if (kept_may_write(d->kept, err) < 0) {
         return -1;
     }
+    kept_own(d->kept, placement.cycle, placement.seq);
     if (d->orchestrator->place(d->orchestrator_ctx, &placement, &saved, err) < 0) {
         free(saved);
         return -1;

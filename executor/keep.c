@@ -13,9 +13,9 @@
 #include "model/base/log.h"
 
 #define MAX_SOURCES 10000 /* as many as there may be apps */
-/* A hold that is not renewed ends after lease_duration, 15 s by default, counted from when we first
- * saw it; then two attempts of 2 s each, and something for a slow server. */
-#define AWAIT_MS 40000
+#define SLOW_MS 5000 /* on top of what the lock itself may take: a server that answers late */
+#define MAX_MOVES 100000
+#define CLOCK_SLACK_MS 1000 /* an API server may round times to seconds */
 #define AGAIN_MS 50 /* a turn that came while another waited for its answer */
 
 struct keep {
@@ -130,6 +130,7 @@ static void kept_free(struct kept *kept)
     kept->orchestrator->keeper->close(kept->ctx);
     request_wipe_source(&kept->source);
     apps_wipe(kept);
+    free(kept->known);
     free(kept->listen_trouble);
     free(kept);
 }
@@ -152,7 +153,6 @@ static struct kept *kept_new(struct stage *stage, const struct orchestrator *orc
     kept->stage = stage;
     kept->orchestrator = orchestrator;
     kept->ctx = ctx;
-    kept->since_ms = -1;
     source_copy(source, &kept->source);
     kept_arm(kept, 0);
     return kept;
@@ -228,10 +228,10 @@ int kept_may_write(struct kept *kept, struct err *err)
 int kept_await(struct kept *kept, struct err *err)
 {
     struct err why = ERR_INIT;
-    int64_t until = clock_mono_ms() + AWAIT_MS, done = 0;
+    int64_t start_ms = clock_mono_ms(), done = 0;
     while (kept && (kept->turned == 0 || kept_may_write(kept, &why) < 0 || !kept->adopted)) {
         bool adopting = kept->state.leads && !kept->adopted;
-        if (!adopting && clock_mono_ms() >= until)
+        if (!adopting && clock_mono_ms() - start_ms >= kept->state.patience_ms + SLOW_MS)
             return err_set(err, ERR_REFUSED, "%s: %s", kept->source.name, why.text);
         if (stage_progress(kept->stage, adopting ? ++done : done, NULL, err) < 0 ||
             stage_wait(kept->stage, AGAIN_MS))
@@ -246,6 +246,24 @@ bool kept_paused(const struct kept *kept, const char **why)
         return false;
     *why = kept->state.text;
     return true;
+}
+
+void kept_own(struct kept *kept, int64_t cycle, int64_t seq)
+{
+    if (kept)
+        *ARRAY_PUSH(kept->known, kept->n_known) =
+            (struct kept_move){cycle, seq, clock_wall_ms() - CLOCK_SLACK_MS, INT64_MAX};
+}
+
+bool kept_knows(const struct kept *kept, const struct keeper_mark *mark)
+{
+    for (size_t i = 0; i < kept->n_known; i++) {
+        const struct kept_move *move = &kept->known[i];
+        if (move->cycle == mark->placement.cycle && move->seq == mark->placement.seq &&
+            mark->at_ms >= move->from_ms && mark->at_ms <= move->to_ms)
+            return true;
+    }
+    return false;
 }
 
 void kept_announce(struct kept *kept, int64_t cycle, const struct outcome *o)
@@ -293,9 +311,40 @@ void keep_close(void *state)
     free(keep);
 }
 
+/* `moves`: caller frees. */
+static int read_moves(const struct jval *list, struct kept_move **out, size_t *n, struct err *err)
+{
+    if (jval_array(list, MAX_MOVES, n, err) < 0)
+        return -1;
+    *out = mem_array(*n + 1, sizeof **out);
+    for (size_t i = 0; i < *n; i++) {
+        struct kept_move *move = &(*out)[i];
+        struct jval row = jval_at(list, i);
+        int64_t *const to[] = {&move->cycle, &move->seq, &move->from_ms, &move->to_ms};
+        size_t width;
+        if (jval_array(&row, ARRAY_LEN(to), &width, err) < 0)
+            return -1;
+        for (size_t k = 0; k < ARRAY_LEN(to); k++) {
+            struct jval number = jval_at(&row, k);
+            if (jval_int(&number, -1, MODEL_MAX_NUMBER, to[k], err) < 0)
+                return -1;
+        }
+        move->from_ms -= CLOCK_SLACK_MS;
+        move->to_ms = move->to_ms < 0 ? INT64_MAX : move->to_ms + CLOCK_SLACK_MS;
+    }
+    return 0;
+}
+
+/* What the store knows; what this process did since stays. */
+static void kept_learn(struct kept *kept, const struct kept_move *moves, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *ARRAY_PUSH(kept->known, kept->n_known) = moves[i];
+}
+
 /* One element of `orchestrators`. */
-static int configure_one(struct keep *keep, const struct jval *entry, int64_t since_ms,
-                         struct err *err)
+static int configure_one(struct keep *keep, const struct jval *entry,
+                         const struct kept_move *moves, size_t n_moves, struct err *err)
 {
     static const char *const keys[] = {"app", "orchestrator", NULL};
     struct source source = {0};
@@ -314,7 +363,7 @@ static int configure_one(struct keep *keep, const struct jval *entry, int64_t si
         }
         if (kept) {
             kept->configured = true;
-            kept->since_ms = since_ms;
+            kept_learn(kept, moves, n_moves);
             *ARRAY_PUSH(kept->apps, kept->n_apps) = (struct kept_app){app};
             app = (struct app_scope){0};
         } else {
@@ -328,23 +377,25 @@ static int configure_one(struct keep *keep, const struct jval *entry, int64_t si
 
 static int configure_all(struct keep *keep, const struct jval *root, struct err *err)
 {
-    static const char *const keys[] = {"v", "since_ms", "orchestrators", NULL};
+    static const char *const keys[] = {"v", "moves", "orchestrators", NULL};
     struct jval v = jval_get(root, "v"), list = jval_get(root, "orchestrators");
-    struct jval since = jval_get(root, "since_ms");
-    int64_t version, since_ms;
-    size_t n;
+    struct jval known = jval_get(root, "moves");
+    AUTO_FREE struct kept_move *moves = NULL;
+    int64_t version;
+    size_t n, n_moves;
     if (jval_object(root, keys, err) < 0 || jval_int(&v, 1, 1, &version, err) < 0 ||
-        jval_int(&since, 0, MODEL_MAX_NUMBER, &since_ms, err) < 0 ||
+        read_moves(&known, &moves, &n_moves, err) < 0 ||
         jval_array(&list, MAX_SOURCES, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < keep->n; i++) {
         keep->list[i]->configured = false;
+        keep->list[i]->n_known = 0; /* what was done since is in the store */
         apps_wipe(keep->list[i]);
     }
     for (size_t i = 0; i < n; i++) {
         struct err why = ERR_INIT;
         struct jval entry = jval_at(&list, i);
-        if (configure_one(keep, &entry, since_ms, &why) < 0)
+        if (configure_one(keep, &entry, moves, n_moves, &why) < 0)
             log_warn("orchestrator: %s", why.text); /* each request with it says so too */
     }
     return 0;

@@ -39,6 +39,8 @@ int kept_await(struct kept *kept, struct err *err);
 int kept_may_write(struct kept *kept, struct err *err);
 /* Paused: *why, else NULL. Borrowed for this turn of the loop. */
 bool kept_paused(const struct kept *kept, const char **why);
+/* A move that is about to be asked for: its mark is ours, whatever the store said at the start. */
+void kept_own(struct kept *kept, int64_t cycle, int64_t seq);
 /* What became of a move, for the people of the cluster. Discarded moves are not told. */
 void kept_announce(struct kept *kept, int64_t cycle, const struct outcome *outcome);
 

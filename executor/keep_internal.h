@@ -19,7 +19,10 @@ struct kept {
     struct source source; /* owned */
     struct kept_app *apps;
     size_t n_apps;
-    int64_t since_ms; /* older marks are not of this store; -1: not known, nothing is adopted */
+    struct kept_move {  /* whose marks are ours: of the store, and of this process */
+        int64_t cycle, seq, from_ms, to_ms; /* wall time in which it was written */
+    } * known;
+    size_t n_known;
     void *ctx;        /* the keeper's */
     int64_t timer;
     bool turning, configured;
@@ -39,6 +42,9 @@ void kept_say(struct kept *kept, const char *app, const char *kind, const char *
 /* keep_listen.c: opens what the keeper wants to listen on, again where its certificate has changed. */
 void kept_listen(struct kept *kept);
 void kept_unlisten(struct kept *kept);
+
+/* Is a mark, written at that time, of a move that our store or this process knows? */
+bool kept_knows(const struct kept *kept, const struct keeper_mark *mark);
 
 /* adopt.c: one step of dealing with the marks of an earlier leader; true when there is nothing more
  * to do. Called while the lock is ours. */

@@ -175,6 +175,7 @@ static int64_t keeper_turn(void *ctx, struct keeper_state *out)
     int64_t pause_ms = LOOK_MS;
     *out = (struct keeper_state){.leads = !k->lease};
     if (k->lease) {
+        out->patience_ms = lease_patience_ms(k->lease);
         bool unknown = lease_turn(k->lease, clock_mono_ms(), &err) < 0;
         snprintf(k->lease_trouble, sizeof k->lease_trouble, "%s%.120s",
                  unknown ? "lease: " : "", unknown ? err.text : "");

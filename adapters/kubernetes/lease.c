@@ -101,6 +101,15 @@ int64_t lease_pause_ms(const struct lease *lease, uint64_t random)
     return lease->options.retry_ms + (int64_t)(random % (uint64_t)(lease->options.retry_ms / 5 + 1));
 }
 
+int64_t lease_patience_ms(const struct lease *lease)
+{
+    json_int_t seconds =
+        json_integer_value(json_object_get(spec_of(lease->object), "leaseDurationSeconds"));
+    int64_t duration = seconds > 0 && seconds <= MAX_DURATION_S ? seconds * 1000
+                                                                : lease->options.duration_ms;
+    return duration + 3 * lease->options.retry_ms;
+}
+
 /* Keeps what was seen; the clock of its hold starts anew only when the spec changed. Takes it. */
 static void observe(struct lease *lease, json_t *object, int64_t now_ms)
 {

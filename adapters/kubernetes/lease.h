@@ -37,6 +37,8 @@ bool lease_held(const struct lease *lease, int64_t now_ms);
 const char *lease_holder(const struct lease *lease);
 /* The pause before the next turn: retry_ms, up to a fifth longer by `random`. */
 int64_t lease_pause_ms(const struct lease *lease, uint64_t random);
+/* After so long without success somebody who lives has it: a dead one's hold, and two attempts. */
+int64_t lease_patience_ms(const struct lease *lease);
 /* Gives it back if it is ours, so that the next one need not wait. */
 void lease_release(struct lease *lease);
 

@@ -98,10 +98,10 @@ void configure_build(const struct config *config, struct buf *out)
     buf_puts(out, "]}");
 }
 
-void configure_executor(const struct config *config, int64_t since_ms, struct buf *out)
+void configure_executor(const struct config *config, const char *moves, struct buf *out)
 {
     bool first = true;
-    buf_printf(out, "{\"v\":1,\"since_ms\":%lld,\"orchestrators\":[", (long long)since_ms);
+    buf_printf(out, "{\"v\":1,\"moves\":[%s],\"orchestrators\":[", moves);
     for (size_t i = 0; i < config->n_apps; i++) {
         const struct config_app *app = &config->apps[i];
         const char *name = app->orchestrator ? app->orchestrator : app->cluster;

@@ -16,15 +16,25 @@
 
 /* --- configure --- */
 
-/* When the oldest cycle of the store began; now where there is none. What a cluster shows of before
- * is not of this store. */
-static int64_t store_since_ms(struct manager *m)
+/* Marks in a cluster are looked at when the executor comes up; of a store's life the newest moves are
+ * enough: an older mark is of a rollout that ended long ago, whoever began it. */
+#define KNOWN_MOVES 2000
+
+static void put_known(void *arg, int64_t cycle, int64_t seq, int64_t intended_ms,
+                      int64_t settled_ms)
+{
+    struct buf *out = arg;
+    buf_printf(out, "%s[%lld,%lld,%lld,%lld]", out->size ? "," : "", (long long)cycle,
+               (long long)seq, (long long)intended_ms, (long long)settled_ms);
+}
+
+static void configure_moves(struct manager *m, struct buf *out)
 {
     struct err err = ERR_INIT;
-    int64_t since_ms = clock_wall_ms();
-    if (store_cycles_since(m->store, &since_ms, &err) < 0)
+    AUTO_BUF struct buf moves = BUF_INIT;
+    if (store_moves_known(m->store, KNOWN_MOVES, put_known, &moves, &err) < 0)
         log_warn("%s", err.text);
-    return since_ms;
+    configure_executor(m->config, moves.data ? moves.data : "", out);
 }
 
 void manager_configure(struct manager *m, enum party stage)
@@ -37,7 +47,7 @@ void manager_configure(struct manager *m, enum party stage)
     if (stage == PARTY_MONITOR)
         configure_build(m->config, &body);
     else
-        configure_executor(m->config, store_since_ms(m), &body);
+        configure_moves(m, &body);
     if (bus_send(m->bus, stage, &env, &body, &err) < 0)
         log_warn("configure not sent: %s", err.text); /* it died: its next hello brings it */
     buf_wipe(&body);

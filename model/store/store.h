@@ -62,8 +62,6 @@ int store_cycle_new(struct store *store, const char *app, const char *trigger, c
 /* State, reason (NULL keeps), attempt, deadline, end in one statement. ERR_NOT_FOUND. */
 int store_cycle_set(struct store *store, int64_t id, const char *state, const char *reason,
                     int64_t attempt, int64_t deadline_ms, int64_t ended_ms, struct err *err);
-/* When the oldest cycle began; *started_ms stays where there is none. */
-int store_cycles_since(struct store *store, int64_t *started_ms, struct err *err);
 /* ERR_NOT_FOUND; caller wipes. */
 int store_cycle_get(struct store *store, int64_t id, struct cycle_row *out, struct err *err);
 /* Cycles that have not ended, oldest first; caller wipes rows and frees. */
@@ -117,6 +115,11 @@ int store_move_discard(struct store *store, int64_t cycle, int64_t seq, const ch
                        struct err *err);
 int store_moves_load(struct store *store, int64_t cycle, struct move_row **out, size_t *n,
                      struct err *err);
+/* Calls `each` with the newest moves that were ever intended, at most `limit`; settled_ms -1: not. */
+int store_moves_known(struct store *store, int64_t limit,
+                      void (*each)(void *arg, int64_t cycle, int64_t seq, int64_t intended_ms,
+                                   int64_t settled_ms),
+                      void *arg, struct err *err);
 /* Last time (wall ms) a replica of the service was moved to or from the host, or was about to be
  * (intended, also if it failed then); -1 never. */
 int store_last_move_ms(struct store *store, const char *app, const char *service,

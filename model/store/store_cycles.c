@@ -48,19 +48,6 @@ int store_cycle_new(struct store *store, const char *app, const char *trigger, c
     return 0;
 }
 
-int store_cycles_since(struct store *store, int64_t *started_ms, struct err *err)
-{
-    static const char sql[] = "SELECT min(started_ms) FROM cycles";
-    sqlite3_stmt *statement = store_use(store, ST_CYCLES_SINCE, sql, err);
-    int rc = statement ? store_step(store, statement, err) : -1;
-    if (rc < 0) {
-        return -1;
-    }
-    *started_ms = column_int(statement, 0, *started_ms);
-    sqlite3_reset(statement);
-    return 0;
-}
-
 int store_cycle_set(struct store *store, int64_t id, const char *state, const char *reason,
                     int64_t attempt, int64_t deadline_ms, int64_t ended_ms, struct err *err)
 {

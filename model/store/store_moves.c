@@ -310,6 +310,26 @@ int store_moves_load(struct store *store, int64_t cycle, struct move_row **out, 
     return 0;
 }
 
+int store_moves_known(struct store *store, int64_t limit,
+                      void (*each)(void *arg, int64_t cycle, int64_t seq, int64_t intended_ms,
+                                   int64_t settled_ms),
+                      void *arg, struct err *err)
+{
+    static const char sql[] = "SELECT cycle_id, seq, intended_ms, settled_ms FROM moves"
+                              " WHERE intended_ms IS NOT NULL ORDER BY intended_ms DESC LIMIT ?1";
+    sqlite3_stmt *statement = store_use(store, ST_MOVES_KNOWN, sql, err);
+    if (!statement) {
+        return -1;
+    }
+    bind_int(statement, 1, limit);
+    int rc;
+    while ((rc = store_step(store, statement, err)) == 1) {
+        each(arg, column_int(statement, 0, 0), column_int(statement, 1, 0),
+             column_int(statement, 2, 0), column_int(statement, 3, -1));
+    }
+    return rc;
+}
+
 int store_last_move_ms(struct store *store, const char *app, const char *service,
                        const char *host, int64_t *out, struct err *err)
 {

@@ -649,6 +649,13 @@ int kept_may_write(struct kept *kept, struct err *err)
                                                       : 0;
 }
 
+void kept_own(struct kept *kept, int64_t cycle, int64_t seq)
+{
+    (void)kept;
+    (void)cycle;
+    (void)seq;
+}
+
 bool kept_paused(const struct kept *kept, const char **why)
 {
     (void)kept;

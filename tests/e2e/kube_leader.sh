@@ -1,0 +1,200 @@
+# Two daemons on one real API server: one moves, the other may not. The leader is killed in the middle
+# of a move and its volume is lost: the other takes over and puts back what cannot come to its end;
+# another time it adopts what did. Paused by kubectl alone.
+. "$(dirname "$0")/lib.sh"
+
+command -v curl >/dev/null || skip "leader: curl is not installed"
+cluster() { "$REMAP_SOURCE/etc/cluster" "$@" --dir "$dir/cluster"; }
+run "$REMAP_SOURCE/etc/cluster" up --no-build --fake 4 --dir "$dir/cluster"
+[ "$status" -ne 3 ] || skip "leader: ${err##*$'\n'}"
+is "etc/cluster up" "$status" 0
+[ "$status" -eq 0 ] || finish
+take_down() { cleanup_daemons; cluster down >/dev/null 2>&1; cleanup; }
+cleanup_daemons() { for pid in "${started_pids[@]}"; do kill -9 "$pid" 2>/dev/null; done; }
+trap take_down EXIT
+export KUBECONFIG=$dir/cluster/users/admin
+for path in ${KUBEBUILDER_ASSETS:-} "${XDG_CACHE_HOME:-$HOME/.cache}"/remap/kubernetes-*; do
+    [ -x "$path/kubectl" ] && kubectl=$path/kubectl
+done
+k() { "$kubectl" --namespace shop "$@"; }
+
+# --- a shop of four services, one after the other calls the next ---
+k create namespace shop >/dev/null
+n=0
+for name in front cart user mail; do
+    n=$((n + 1))
+    cat <<END
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $name, namespace: shop}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: $name}}
+  template:
+    metadata: {labels: {app: $name}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+        - name: c
+          image: c
+          resources: {requests: {cpu: 100m, memory: 64Mi}}
+---
+END
+done >shop.yaml
+wait_for "the namespace's account" 30 k get serviceaccount default
+k apply -f shop.yaml >/dev/null
+for name in front cart user mail; do
+    ok "$name is ready" k rollout status "deployment/$name" --timeout=120s >/dev/null
+done
+
+# daemon NAME PORT: configuration NAME.yaml with store and run folder of its own
+daemon()
+{
+    mkdir -p "$1"
+    cat >"$1.yaml" <<END
+store: $dir/$1/store.db
+run_dir: $dir/$1/run
+http_listen: 127.0.0.1:0
+sources:
+  - name: cluster
+    type: kubernetes
+    options:
+      - {name: kubeconfig, value: $KUBECONFIG}
+      - {name: lease_namespace, value: shop}
+      - {name: lease_duration, value: 3s}
+      - {name: any_probe, value: "true"}
+      - {name: soak, value: 0s}
+      - {name: scaling_quiet, value: 0s}
+      - {name: min_node_age, value: 0s}
+      - {name: unschedulable_after, value: 1s}
+  - name: spans
+    type: otlp
+    options:
+      - {name: listen, value: "127.0.0.1:$2"}
+apps:
+  - name: shop
+    mode: act
+    namespaces: [shop]
+    cluster: cluster
+    messages: [spans]
+    interval: 1h
+    window: 10m
+    grace: 0s
+    settle: 1s
+    soak: 0s
+    cooldown: 0s
+    min_coverage: 0
+END
+}
+r() { local which=$1; shift; run remap "$@" -c "$dir/$which.yaml"; }
+up()
+{
+    remap run -c "$dir/$1.yaml" 2>"$1.log" &
+    started=$!
+    started_pids+=("$started")
+    wait_for "$1 is up" 30 remap status -c "$dir/$1.yaml"
+}
+# spans PORT: what a tracer would send of front → cart → user → mail, a hundred calls each
+spans()
+{
+    local now i from to pair
+    now=$(date +%s)
+    for pair in front:cart cart:user user:mail; do
+        from=${pair%:*} to=${pair#*:}
+        {
+            echo '{"resourceSpans":['
+            for side in "$from 3 a" "$to 2 b"; do
+                set -- $side "$1"
+                [ "$1" = "$from" ] || echo ,
+                echo '{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"'"$1"'"}},
+                    {"key":"k8s.namespace.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":['
+                for i in $(seq 100); do
+                    [ "$i" = 1 ] || echo ,
+                    printf '{"traceId":"%032x","spanId":"%s%015x"%s,"name":"call","kind":%s,"startTimeUnixNano":"%s000000000","endTimeUnixNano":"%s001000000"}' \
+                        $((i + 1000)) "$3" "$i" "$([ "$2" = 3 ] || printf ',"parentSpanId":"a%015x"' "$i")" "$2" "$now" "$now"
+                done
+                echo ']}]}'
+                set -- "$4"
+            done
+            echo ']}'
+        } | sed "s/\"traceId\":\"00000000/\"traceId\":\"$(printf '%08x' $((RANDOM * 32768 + RANDOM)))/" >spans.json
+        curl -sf -H 'Content-Type: application/json' --data-binary @spans.json \
+            "http://127.0.0.1:$1/v1/traces" >/dev/null || fails "spans are not taken"
+    done
+}
+template() { k get deployment -o jsonpath='{range .items[*]}{.metadata.name} {.spec.template.spec}{"\n"}{end}'; }
+marks() { k get deployment -o jsonpath='{range .items[*]}{.metadata.annotations.remap/intent}{"\n"}{end}' | grep -c cycle; }
+holder() { k get lease remap -o jsonpath='{.spec.holderIdentity}'; }
+# state NAME CYCLE, moved NAME CYCLE: of its store
+state() { sql "$dir/$1/store.db" "SELECT state FROM v_cycles WHERE cycle_id = $2"; }
+moved() { sql "$dir/$1/store.db" "SELECT count(*) FROM v_moves WHERE cycle_id = $2 AND intended_ms IS NOT NULL"; }
+state_is() { [ "$(state "$1" "$2")" = "$3" ]; }
+says() { sql "$dir/$1/store.db" "SELECT text FROM v_events WHERE kind = '$2'" | grep -q "$3"; }
+before=$(template)
+
+daemon a 24318
+daemon b 24319
+up a
+pid_a=$started
+wait_for "a leads" 30 says a lease "lease shop/remap is ours"
+up b
+wait_for "b sees who leads" 30 says b lease "is held by"
+sleep 1 # spans of the second in which the receiver opened count as unknown
+spans 24318
+spans 24319
+leader=$(holder)
+
+# --- paused by kubectl ---
+k create configmap remap-pause >/dev/null
+wait_for "a sees the pause" 30 says a lease "paused by configmap shop/remap-pause"
+r a trigger shop
+wait_for "the cycle ends" 60 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/a/store.db' 'SELECT ended_ms FROM v_cycles WHERE cycle_id = 1 AND ended_ms IS NOT NULL')\" ]"
+is "nothing is moved while paused" "$(moved a 1) $(marks)" "0 0"
+has "and the store says why" "$(sql "$dir/a/store.db" 'SELECT reason FROM v_moves WHERE cycle_id = 1 LIMIT 1')" "paused by configmap shop/remap-pause"
+k delete configmap remap-pause >/dev/null
+wait_for "it goes on" 30 says a lease "is ours$"
+
+# --- the other one may not ---
+r b trigger shop
+wait_for "b's cycle fails" 60 state_is b 1 failed
+has "because a leads" "$(sql "$dir/b/store.db" 'SELECT reason FROM v_cycles WHERE cycle_id = 1')" "held by $leader"
+is "b has moved nothing" "$(moved b 1) $(marks)" "0 0"
+
+# --- the leader dies in the middle of a move, and its volume is lost ---
+cluster stop kube-scheduler
+r a trigger shop
+wait_for "moves are under way" 60 sh -c "[ \"\$('$kubectl' -n shop get deployment -o yaml | grep -c 'remap/intent')\" -gt 0 ]"
+kill -9 "$pid_a" && wait "$pid_a" 2>/dev/null
+rm -rf "$dir/a"
+wait_for "b leads" 60 says b lease "lease shop/remap is ours"
+ok "the lease is b's" [ "$(holder)" != "$leader" ]
+r b trigger shop
+for node in 1 2 3 4; do
+    k cordon fake-$node >/dev/null
+done
+cluster start kube-scheduler
+wait_for "what cannot come to its end is put back" 120 says b adopted "put back: it failed"
+wait_for "all of it" 120 sh -c "[ \"\$('$kubectl' -n shop get deployment -o yaml | grep -c 'remap/intent: ')\" -eq 0 ]"
+is "the templates are as they were, byte for byte" "$(template)" "$before"
+has "an Event says so" "$(k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason}{"\n"}{end}')" PlacementUndone
+for node in 1 2 3 4; do
+    k uncordon fake-$node >/dev/null
+done
+
+# --- the new leader works, and a third one adopts what came to its end ---
+wait_for "b's second cycle ends" 120 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/b/store.db' 'SELECT ended_ms FROM v_cycles WHERE cycle_id = 2 AND ended_ms IS NOT NULL')\" ]"
+for name in front cart user mail; do
+    k rollout status "deployment/$name" --timeout=120s >/dev/null
+done
+spans 24319
+r b trigger shop
+wait_for "b moves" 120 state_is b 3 done
+ok "b has moved" [ "$(moved b 3)" -gt 0 ]
+after=$(template)
+count=$(marks)
+kill -9 "$started" && wait "$started" 2>/dev/null
+rm -rf "$dir/b"
+up b
+wait_for "b, with an empty store, adopts what it finds" 60 says b adopted "$count moves of an earlier daemon are done"
+is "and changes nothing" "$(template)" "$after"
+finish
