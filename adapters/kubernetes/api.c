@@ -361,6 +361,15 @@ static char *page_path(const char *path, const char *next)
     return buf_take(&out);
 }
 
+int kube_api_listed(const json_t *list, const char *path, struct err *err)
+{
+    const char *kind = kube_text(list, "kind");
+    size_t size = kind ? strlen(kind) : 0;
+    if (size >= 4 && strcmp(kind + size - 4, "List") == 0)
+        return 0;
+    return err_set(err, ERR_INPUT, "GET %s: the answer is no list", path);
+}
+
 int kube_api_list(struct kube_api *api, const char *path,
                   int (*page)(void *ctx, const json_t *list, bool again, struct err *err),
                   void *ctx, char **version, struct kube_status *status, struct err *err)
@@ -378,7 +387,7 @@ int kube_api_list(struct kube_api *api, const char *path,
             free(steal(next));
             continue;
         }
-        if (rc || page(ctx, list, next == NULL, err))
+        if (rc || kube_api_listed(list, path, err) || page(ctx, list, next == NULL, err))
             return -1;
         const json_t *meta = kube_get(list, "metadata");
         const char *more = kube_text(meta, "continue");

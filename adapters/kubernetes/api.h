@@ -76,6 +76,9 @@ char *kube_api_path(const char *group_version, const char *space, const char *pl
 int kube_api_get(struct kube_api *api, const char *path, json_t **out, struct kube_status *status,
                  struct err *err);
 
+/* ERR_INPUT where an answer of 200 is no list: what anybody else answered must not count as none. */
+int kube_api_listed(const json_t *list, const char *path, struct err *err);
+
 /* A whole collection, 500 at a time, one snapshot. `page` gets each List, borrowed; `again` with the
  * first page: forget what came before, if anything did (a list that expired in the middle, 410,
  * begins anew, at most three times). `path` may have a query (selectors). *version: the list's

@@ -111,7 +111,7 @@ static int take_list(struct metrics *metrics, const char *space, const char *plu
     AUTO_JSON json_t *list = NULL;
     size_t i;
     const json_t *item;
-    if (kube_api_get(metrics->api, path, &list, status, err))
+    if (kube_api_get(metrics->api, path, &list, status, err) || kube_api_listed(list, path, err))
         return -1;
     json_array_foreach(kube_get(list, "items"), i, item)
         kube_metrics_take(item, metrics->pods, metrics->nodes);
