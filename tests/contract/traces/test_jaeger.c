@@ -3,6 +3,7 @@
 #include "adapters/jaeger/jaeger.h"
 #include "model/base/clock.h"
 #include "tests/contract/traces/trace_data.h"
+#include "tests/support/jaeger_server.h"
 #include "tests/support/temp_dir.h"
 
 #include <setjmp.h>
@@ -13,54 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRAM "jaeger-1.62.0"
-
 static struct fixture {
     char *folder;
-    struct server query;   /* with a base path */
-    struct server posting; /* the same process: where Zipkin's format is taken */
-    char url[96];
+    struct jaeger_server jaeger;
     struct trace_data data;
 } fx;
 
 static bool post(const struct trace_data *data)
 {
-    return trace_data_post(data, &fx.posting, &fx.query, "/tracing/api/traces/");
+    return trace_data_post(data, &fx.jaeger.zipkin, &fx.jaeger.query, "/tracing/api/traces/");
 }
 
 static int setup(void **state)
 {
     (void)state;
     fx.folder = temp_dir_new();
-    AUTO_FREE char *program = server_cached(PROGRAM);
-    /* Every listener of the all-in-one on a port of its own. */
-    static const char *const listeners[] = {"query.http-server.host-port",
-                                            "collector.zipkin.host-port",
-                                            "query.grpc-server.host-port",
-                                            "collector.grpc-server.host-port",
-                                            "collector.http-server.host-port",
-                                            "collector.otlp.grpc.host-port",
-                                            "collector.otlp.http.host-port",
-                                            "admin.http.host-port",
-                                            "http-server.host-port",
-                                            "processor.jaeger-binary.server-host-port",
-                                            "processor.jaeger-compact.server-host-port",
-                                            "processor.zipkin-compact.server-host-port"};
-    const char *argv[ARRAY_LEN(listeners) + 4] = {program, "--query.base-path=/tracing",
-                                                  "--log-level=error"};
-    char *flags[ARRAY_LEN(listeners)];
-    int ports[ARRAY_LEN(listeners)];
-    for (size_t i = 0; i < ARRAY_LEN(listeners); i++) {
-        ports[i] = server_free_port();
-        flags[i] = mem_printf("--%s=127.0.0.1:%d", listeners[i], ports[i]);
-        argv[i + 3] = flags[i];
-    }
-    server_start(&fx.query, "jaeger", fx.folder, ports[0], argv);
-    snprintf(fx.posting.url, sizeof fx.posting.url, "http://127.0.0.1:%d", ports[1]);
-    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
-        free(flags[i]);
-    snprintf(fx.url, sizeof fx.url, "%s/tracing", fx.query.url);
-    if (!server_wait(&fx.query, "/tracing/api/services"))
+    if (!jaeger_server_start(&fx.jaeger, fx.folder, "/tracing"))
         return -1;
     int64_t now = clock_wall_ms() / 1000 * 1000;
     fx.data = (struct trace_data){now - 600000, now - 60000, 2000, 200, 0};
@@ -70,7 +39,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    server_stop(&fx.query);
+    server_stop(&fx.jaeger.query);
     temp_dir_remove(fx.folder);
     free(fx.folder);
     return 0;
@@ -81,7 +50,7 @@ static const struct app_scope app = {"shop", all, all};
 
 static void trace(const char *limit, const struct window *window, struct inspection *in)
 {
-    const struct option options[] = {{"url", fx.url}, {"limit", limit}};
+    const struct option options[] = {{"url", fx.jaeger.url}, {"limit", limit}};
     const struct source source = {"jaeger", "jaeger", options, ARRAY_LEN(options)};
     struct err err = ERR_INIT;
     void *ctx;
@@ -134,7 +103,7 @@ static void test_trace_when_window_begins_within_a_call_then_its_caller_is_known
 static void test_check_when_traces_then_version_and_newest(void **state)
 {
     (void)state;
-    const struct option options[] = {{"url", fx.url}};
+    const struct option options[] = {{"url", fx.jaeger.url}};
     const struct source source = {"jaeger", "jaeger", options, ARRAY_LEN(options)};
     struct err err = ERR_INIT;
     struct source_report report;
@@ -151,7 +120,7 @@ static void test_check_when_traces_then_version_and_newest(void **state)
 
 int main(void)
 {
-    AUTO_FREE char *program = server_cached(PROGRAM);
+    AUTO_FREE char *program = server_cached(JAEGER_PROGRAM);
     if (!program) {
         printf("SKIPPED no Jaeger in the cache (etc/test-servers builds it; it needs Go 1.24)\n");
         return 0;
