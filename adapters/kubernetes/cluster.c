@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapters/http/source_http.h"
 #include "adapters/kubernetes/api.h"
 #include "adapters/kubernetes/feeds.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/kubernetes.h"
-#include "adapters/kubernetes/mark.h"
+#include "adapters/kubernetes/orchestrator.h"
 #include "adapters/kubernetes/owners.h"
+#include "adapters/kubernetes/standing.h"
 #include "model/base/clock.h"
 #include "model/base/json.h"
 
@@ -25,8 +25,8 @@ struct cluster {
     char *excluded_text;
     const char **excluded; /* into it; ended by NULL */
     json_t *selector;      /* NULL: any */
-    bool ignore_soft, any_pool;
-    int64_t min_node_age_ms;
+    bool ignore_soft;
+    struct standing standing;
 };
 
 static void cluster_close(void *ctx)
@@ -112,12 +112,34 @@ static void on_released(void *ctx, const char *kind, const json_t *object)
     cluster->tidings.released(cluster->tidings.arg, &revision);
 }
 
+static void on_judge(void *ctx, const char *kind, const json_t *object, struct kube_workload *out)
+{
+    const struct cluster *cluster = ctx;
+    standing_judge(&cluster->standing, kind, object, out);
+}
+
 static int64_t cluster_tend(void *ctx, const struct tidings *tidings)
 {
     struct cluster *cluster = ctx;
     cluster->tidings = *tidings;
     feeds_turn(cluster->feeds);
     return TEND_MS;
+}
+
+/* As the orchestrator of this source goes by. */
+static int read_standing(const struct source *source, struct standing *out, struct err *err)
+{
+    struct kube_orchestrator orchestrator = {0};
+    const char *moves = source_option(source, "moves", "workloads");
+    out->replicas = strcmp(moves, "replicas") == 0;
+    if (!out->replicas && strcmp(moves, "workloads") != 0)
+        return err_set(err, ERR_CONFIG, "%s: moves must be workloads or replicas, not %.40s",
+                       source->name, moves);
+    if (orchestrator_read(source, &orchestrator, err))
+        return -1;
+    out->pin = orchestrator.kind;
+    out->options = orchestrator.conduct;
+    return 0;
 }
 
 static int cluster_open(const struct source *source, void **ctx, struct err *err)
@@ -127,15 +149,14 @@ static int cluster_open(const struct source *source, void **ctx, struct err *err
     read_excluded(source, cluster);
     if (read_selector(source, cluster, err) ||
         read_bool(source, "respect_soft", "true", &respect_soft, err) ||
-        read_bool(source, "any_pool", "false", &cluster->any_pool, err) ||
-        source_wait(source, "min_node_age", "10m", &cluster->min_node_age_ms, err) ||
+        read_standing(source, &cluster->standing, err) ||
         kube_api_open(source, &cluster->api, err)) {
         cluster_close(cluster);
         return -1;
     }
     cluster->ignore_soft = !respect_soft;
     cluster->objects = kube_objects_new();
-    kube_objects_on_release(cluster->objects, mark_template, on_released, cluster);
+    kube_objects_judge(cluster->objects, on_judge, on_released, cluster);
     cluster->feeds = feeds_new(cluster->api, cluster->objects);
     *ctx = cluster;
     return 0;
@@ -145,12 +166,15 @@ static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspec
                            struct err *err)
 {
     struct cluster *cluster = ctx;
+    const struct standing *standing = &cluster->standing;
+    const struct conduct_options *options = &standing->options;
     const struct kube_choice choice = {.app = app,
                                        .excluded = cluster->excluded,
                                        .selector = cluster->selector,
                                        .ignore_soft = cluster->ignore_soft,
-                                       .any_pool = cluster->any_pool,
-                                       .min_node_age_ms = cluster->min_node_age_ms,
+                                       .soak_ms = standing->replicas ? 0 : options->soak_ms,
+                                       .any_pool = options->any_pool,
+                                       .min_node_age_ms = options->min_node_age_ms,
                                        .now_ms = clock_wall_ms()};
     if (feeds_update(cluster->feeds, app->namespaces, err))
         return -1;

@@ -6,6 +6,10 @@
 #define KUBE_CLUSTER_OPTIONS                                                                       \
     {"exclude_namespaces", "never looked into, separated by commas", "", false},                   \
         {"selector", "only pods with these labels, name=value, separated by commas", "", false},   \
+        {"moves",                                                                                  \
+         "replicas: of single ones, so what stands against a change of the pod template "          \
+         "(owners, soak, probes, history) does not count",                                         \
+         "workloads", false},                                                                      \
         {"respect_soft",                                                                           \
          "false: preferred pod (anti-)affinity and soft spread constraints make no rules", "true", \
          false}

@@ -46,6 +46,11 @@ struct kube_workload {
     int64_t replicas, generation;
     bool paused, rollout;
     char *digest; /* of its template; NULL: nobody asked */
+    char *why;    /* what forbids every rollout of it as it is; NULL: nothing, or nobody asked */
+    char *changed_by; /* who has changed its template last, but us; NULL: not known */
+    int64_t changed_ms;  /* when; -1 */
+    int64_t unavailable; /* pods that a rollout of it may take down at a time; 0 where not asked */
+    bool surges;         /* a new pod comes before the old one goes */
 };
 
 struct kube_port { /* taken on the host */
@@ -123,7 +128,7 @@ struct kube_objects {
     struct table tables[KUBE_N_KINDS];
     struct table specs; /* of struct kube_spec_entry: by text */
     bool listed[KUBE_N_KINDS];
-    char *(*digest)(const json_t *object);
+    void (*judge)(void *ctx, const char *kind, const json_t *object, struct kube_workload *out);
     void (*released)(void *ctx, const char *kind, const json_t *object);
     void *released_ctx;
     int64_t n_refused;  /* objects that were not understood, of which the first is: */

@@ -147,11 +147,13 @@ static int decode_named(struct kube_objects *objects, int kind, const json_t *ob
                       name ? name : "?");
 }
 
-void kube_objects_on_release(struct kube_objects *objects, char *(*digest)(const json_t *object),
-                             void (*released)(void *ctx, const char *kind, const json_t *object),
-                             void *ctx)
+void kube_objects_judge(struct kube_objects *objects,
+                        void (*judge)(void *ctx, const char *kind, const json_t *object,
+                                      struct kube_workload *out),
+                        void (*released)(void *ctx, const char *kind, const json_t *object),
+                        void *ctx)
 {
-    objects->digest = digest;
+    objects->judge = judge;
     objects->released = released;
     objects->released_ctx = ctx;
 }
@@ -160,14 +162,10 @@ void kube_objects_on_release(struct kube_objects *objects, char *(*digest)(const
 static void look_for_release(struct kube_objects *objects, int kind, struct kube_workload *workload,
                              const json_t *object)
 {
-    if (!objects->digest || (kind != KUBE_DEPLOYMENT && kind != KUBE_STATEFUL_SET))
+    if (!objects->judge || (kind != KUBE_DEPLOYMENT && kind != KUBE_STATEFUL_SET))
         return;
     const struct kube_workload *old = table_find(&objects->tables[kind], workload->meta.head.key);
-    if (old && old->generation == workload->generation) { /* its status has changed */
-        workload->digest = mem_strdup(old->digest);
-        return;
-    }
-    workload->digest = objects->digest(object);
+    objects->judge(objects->released_ctx, kinds[kind].name, object, workload);
     bool same = old && old->digest && workload->digest && strcmp(old->digest, workload->digest) == 0;
     if (objects->listed[kind] && !same)
         objects->released(objects->released_ctx, kinds[kind].name, object);

@@ -27,18 +27,23 @@ void kube_objects_remove(struct kube_objects *objects, const char *kind, const j
 void kube_objects_renew(struct kube_objects *objects, const char *kind, bool first);
 void kube_objects_sweep(struct kube_objects *objects, const char *kind, const char *space);
 
-/* How releases are known: `digest` gives a text that changes with every new template (caller frees);
- * where it does, and for workloads that were not there, `released` is called with the object, but not
- * before their kind was listed once. */
-void kube_objects_on_release(struct kube_objects *objects, char *(*digest)(const json_t *object),
-                             void (*released)(void *ctx, const char *kind, const json_t *object),
-                             void *ctx);
+struct kube_workload;
+
+/* Deployments and StatefulSets are put in with what `judge` adds: their digest, which changes with
+ * every new template, and what stands against moving them. Where the digest changes, and for those
+ * that were not there, `released` is called, but not before their kind was listed once. */
+void kube_objects_judge(struct kube_objects *objects,
+                        void (*judge)(void *ctx, const char *kind, const json_t *object,
+                                      struct kube_workload *out),
+                        void (*released)(void *ctx, const char *kind, const json_t *object),
+                        void *ctx);
 
 struct kube_choice { /* how much of the cluster is ours, and how its wishes are taken */
     const struct app_scope *app; /* NULL: everything */
     const char *const *excluded; /* namespaces, ended by NULL; NULL: none */
     const json_t *selector;      /* label selector of pods; NULL: any */
     bool ignore_soft;            /* preferred (anti-)affinity and soft spread make no rules */
+    int64_t soak_ms;             /* workloads whose template was changed since stay */
     bool any_pool;               /* also nodes of another architecture, system, pool, capacity type */
     int64_t min_node_age_ms;     /* younger nodes receive nothing */
     int64_t now_ms;              /* wall */

@@ -42,7 +42,7 @@ static int read_duration(const struct source *source, const char *name, const ch
                : 0;
 }
 
-static int read_options(const struct source *source, struct kube_orchestrator *o, struct err *err)
+int orchestrator_read(const struct source *source, struct kube_orchestrator *o, struct err *err)
 {
     struct conduct_options *c = &o->conduct;
     bool required;
@@ -75,7 +75,7 @@ static void orchestrator_close(void *ctx)
 static int orchestrator_open(const struct source *source, void **ctx, struct err *err)
 {
     struct kube_orchestrator *o = mem_alloc(sizeof *o);
-    if (read_options(source, o, err) || kube_api_open(source, &o->api, err)) {
+    if (orchestrator_read(source, o, err) || kube_api_open(source, &o->api, err)) {
         orchestrator_close(o);
         return -1;
     }

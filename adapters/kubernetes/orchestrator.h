@@ -50,6 +50,9 @@ struct kube_orchestrator {
     const char *scaler;
 };
 
+/* The options of the source that say how moves are made. ERR_CONFIG. */
+int orchestrator_read(const struct source *source, struct kube_orchestrator *o, struct err *err);
+
 struct pin_memory *orchestrator_memory(struct kube_orchestrator *o, const struct placement *p);
 
 /* --- world.c: reading --- */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/kubernetes/selector.h"
+#include "model/base/clock.h"
 #include "model/base/mem.h"
 
 static bool is(const char *text, const char *wanted)
@@ -27,6 +29,35 @@ static char *owner_why(const struct kube_pod *pod, const struct kube_top *top)
     return NULL;
 }
 
+/* A release wants to be watched before anything else changes (interfaces.md 1.9 rule 9). */
+static char *soak_why(const struct kube_build *build, const struct kube_workload *workload)
+{
+    char at[CLOCK_TEXT_SIZE], rest[CLOCK_TEXT_SIZE];
+    const struct kube_choice *choice = build->choice;
+    if (workload->changed_ms < 0 || choice->now_ms - workload->changed_ms >= choice->soak_ms)
+        return NULL;
+    return mem_printf("%s changed its template at %s, quiet for %s",
+                      workload->changed_by ? workload->changed_by : "somebody",
+                      clock_iso(workload->changed_ms, at), duration_text(choice->soak_ms, rest));
+}
+
+/* A rollout does not ask the budgets, so we do (rule 7). */
+static char *budget_why(const struct kube_build *build, const struct kube_workload *workload,
+                        const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < kube_places(build->objects, KUBE_BUDGET); i++) {
+        const struct kube_budget *budget = kube_at(build->objects, KUBE_BUDGET, i);
+        if (budget && is(budget->meta.space, pod->meta.space) &&
+            budget->allowed < workload->unavailable &&
+            selector_matches(budget->selector, pod->spec->labels))
+            return mem_printf("PodDisruptionBudget %s allows %lld pods to be down, a rollout may "
+                              "take %lld",
+                              budget->meta.name, (long long)budget->allowed,
+                              (long long)workload->unavailable);
+    }
+    return NULL;
+}
+
 static char *workload_why(const struct kube_build *build, const struct kube_workload *workload)
 {
     const struct kube_owner *owner = &workload->meta.owner;
@@ -42,7 +73,8 @@ static char *workload_why(const struct kube_build *build, const struct kube_work
             return mem_printf("its %s belongs to the Argo Rollout %s", workload->kind,
                               rollout->meta.name);
     }
-    return NULL;
+    return workload->why ? mem_printf("its %s: %s", workload->kind, workload->why)
+                         : soak_why(build, workload);
 }
 
 static const void *find_named(const struct kube_objects *objects, enum kube_kind kind,
@@ -56,8 +88,10 @@ static const void *find_named(const struct kube_objects *objects, enum kube_kind
     return NULL;
 }
 
-/* A volume that exists on the pod's node only goes nowhere, whatever the user allows. */
-static char *volume_why(const struct kube_build *build, const struct kube_pod *pod)
+/* A volume that exists on the pod's node only goes nowhere, whatever the user allows; one that a single
+ * node may use at a time cannot be where the old pod is and where the new one starts. */
+static char *volume_why(const struct kube_build *build, const struct kube_workload *workload,
+                        const struct kube_pod *pod)
 {
     for (size_t i = 0; i < pod->n_claims; i++) {
         const struct kube_claim *claim =
@@ -68,6 +102,8 @@ static char *volume_why(const struct kube_build *build, const struct kube_pod *p
         if (volume && volume->local)
             return mem_printf("volume %s of claim %s is on its node only", volume->meta.name,
                               claim->meta.name);
+        if (workload->surges && (!claim || !claim->shared))
+            return mem_printf("volume claim %s can be used on one node at a time", pod->claims[i]);
     }
     return NULL;
 }
@@ -78,5 +114,7 @@ char *kube_pinned_why(const struct kube_build *build, const struct kube_pod *pod
     char *why = owner_why(pod, top);
     if (!why)
         why = workload_why(build, top->workload);
-    return why ? why : volume_why(build, pod);
+    if (!why)
+        why = volume_why(build, top->workload, pod);
+    return why ? why : budget_why(build, top->workload, pod);
 }

@@ -22,7 +22,7 @@ static bool rolls(const json_t *object, const struct kube_workload *workload)
 int kube_workload_decode(const json_t *object, const char *kind, struct kube_workload *out,
                          struct err *err)
 {
-    struct kube_workload workload = {.kind = kind};
+    struct kube_workload workload = {.kind = kind, .changed_ms = -1};
     if (kube_meta_decode(object, &workload.meta, err))
         return -1;
     const json_t *spec = kube_get(object, "spec");
@@ -39,6 +39,8 @@ void kube_workload_wipe(void *item)
     struct kube_workload *workload = item;
     kube_meta_wipe(&workload->meta);
     free(workload->digest);
+    free(workload->why);
+    free(workload->changed_by);
 }
 
 static bool has_text(const json_t *list, const char *text)

@@ -56,11 +56,12 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct source admin(struct option options[2])
+static struct source admin(struct option options[3])
 {
     options[0] = (struct option){"kubeconfig", cluster->kubeconfig};
-    options[1] = (struct option){"min_node_age", "1ms"};
-    return (struct source){"kubernetes", "kubernetes", options, 2};
+    options[1] = (struct option){"min_node_age", "0s"};
+    options[2] = (struct option){"soak", "0s"};
+    return (struct source){"kubernetes", "kubernetes", options, 3};
 }
 
 static void *open_cluster(const struct source *source)
@@ -119,7 +120,7 @@ static bool scale(const char *replicas)
 static void test_cluster_when_inspected_then_hosts_services_and_pods(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     void *ctx = open_cluster(&source);
     wait_placed(ctx, 2);
@@ -133,13 +134,14 @@ static void test_cluster_when_inspected_then_hosts_services_and_pods(void **stat
     assert_true(cart >= 0);
     assert_int_equal(model->instances[0].service, cart);
     assert_int_equal(model->instances[0].cpu_request_millis, 100);
-    assert_null(model->instances[0].pinned_why);
+    if (model->instances[0].pinned_why)
+        fail_msg("%s", model->instances[0].pinned_why);
     kubernetes_cluster.close(ctx);
 }
 
 static struct feeds *feeds_of(struct kube_api **api, struct kube_objects **objects)
 {
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     struct err err = ERR_INIT;
     if (kube_api_open(&source, api, &err))
@@ -182,7 +184,7 @@ static void test_feeds_when_updated_again_then_nothing_is_listed_again(void **st
 static void test_cluster_when_scaled_then_watches_bring_it(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     void *ctx = open_cluster(&source);
     assert_true(scale("2"));
@@ -221,7 +223,7 @@ static void tend_until(void *ctx, struct heard *heard, int n, int64_t ms)
 static void test_revision_when_template_is_changed_then_told_once(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     struct heard heard = {0};
     void *ctx = open_cluster(&source);
@@ -245,9 +247,77 @@ static void test_revision_when_template_is_changed_then_told_once(void **state)
     kubernetes_cluster.close(ctx);
 }
 
+/* The first pinned_why of a service; NULL: none. Caller frees. */
+static char *pinned_why(const struct source *source, const char *service)
+{
+    struct err err = ERR_INIT;
+    void *ctx = open_cluster(source);
+    AUTO(model) struct model *model = inspect(ctx, NULL, &err);
+    char *why = NULL;
+    if (!model)
+        fail_msg("%s", err.text);
+    int wanted = model_service(model, service);
+    for (size_t i = 0; i < model->n_instances && !why; i++)
+        if (model->instances[i].service == wanted)
+            why = mem_strdup(model->instances[i].pinned_why);
+    kubernetes_cluster.close(ctx);
+    return why;
+}
+
+static void test_workload_when_it_may_not_move_then_pinned_with_the_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *pod, *why; /* why NULL: it may move */
+    } cases[] = {
+        {"", "", NULL},
+        {"", ", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
+             "[{weight: 1, preference: {matchExpressions: [{key: a, operator: Exists}]}}]}}",
+         "its Deployment: affinity owned by kubectl-client-side-apply"},
+        {", strategy: {type: Recreate}", "", "its Deployment: its strategy stops pods"},
+        {", revisionHistoryLimit: 1", "", "its Deployment: revisionHistoryLimit 1"},
+        {"", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]",
+         "volume claim data can be used on one node at a time"},
+    };
+    struct option options[3];
+    const struct source source = admin(options);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *manifest = mem_printf(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: case%zu, namespace: shop}\n"
+            "spec:\n  {replicas: 1%s, selector: {matchLabels: {app: case%zu}}, template: "
+            "{metadata: {labels: {app: case%zu}}, spec: {containers: [{name: c, image: x}]%s}}}\n",
+            i, cases[i].spec, i, i, cases[i].pod);
+        AUTO_FREE char *service = mem_printf("shop/case%zu", i);
+        AUTO_FREE char *name = mem_printf("deployment/case%zu", i);
+        AUTO_FREE char *why = NULL;
+        assert_true(KUBECTL(cluster, manifest, NULL, "apply", "-f", "-"));
+        AUTO_FREE char *label = mem_printf("-lapp=case%zu", i);
+        assert_true(KUBECTL(cluster, NULL, NULL, "-nshop", "wait", "pod", label, "--for=create",
+                            "--timeout=60s"));
+        why = pinned_why(&source, service);
+        if (!cases[i].why && why)
+            fail_msg("case %zu: %s", i, why);
+        else if (cases[i].why && (!why || !strstr(why, cases[i].why)))
+            fail_msg("case %zu: \"%s\" is not \"%s\"", i, why ? why : "(may move)", cases[i].why);
+        assert_true(KUBECTL(cluster, NULL, NULL, "-nshop", "delete", name));
+    }
+}
+
+static void test_workload_when_released_lately_then_pinned_for_the_soak(void **state)
+{
+    (void)state;
+    struct option options[3];
+    const struct source source = admin(options);
+    options[2].value = "1h";
+    AUTO_FREE char *why = pinned_why(&source, "shop/cart");
+    assert_non_null(why);
+    assert_non_null(strstr(why, "changed its template at"));
+    assert_non_null(strstr(why, "quiet for 1h"));
+}
+
 /* A token of its own with these rules of a role. */
 static struct source reader(const char *name, const char *rules, bool cluster_wide, char path[300],
-                            struct option options[2])
+                            struct option options[3])
 {
     struct err err = ERR_INIT;
     AUTO_BUF struct buf token = BUF_INIT;
@@ -273,8 +343,9 @@ static struct source reader(const char *name, const char *rules, bool cluster_wi
     if (file_write_atomic(path, config, strlen(config), 0600, &err))
         fail_msg("%s", err.text);
     options[0] = (struct option){"kubeconfig", path};
-    options[1] = (struct option){"min_node_age", "1ms"};
-    return (struct source){name, "kubernetes", options, 2};
+    options[1] = (struct option){"min_node_age", "0s"};
+    options[2] = (struct option){"soak", "0s"};
+    return (struct source){name, "kubernetes", options, 3};
 }
 
 #define READ ", verbs: [get, list, watch]}"
@@ -286,7 +357,7 @@ static void test_account_when_it_may_not_read_budgets_then_the_rest_goes_on(void
 {
     (void)state;
     char path[300];
-    struct option options[2];
+    struct option options[3];
     struct err err = ERR_INIT;
     AUTO_BUF struct buf notes = BUF_INIT;
     const struct source source = reader("few", "[" ESSENTIALS "]", true, path, options);
@@ -304,7 +375,7 @@ static void test_account_when_it_may_read_one_namespace_then_that_is_seen(void *
 {
     (void)state;
     char nodes_path[300], path[300];
-    struct option ignored[2], options[2];
+    struct option ignored[3], options[3];
     struct err err = ERR_INIT;
     AUTO_BUF struct buf notes = BUF_INIT;
     reader("narrow", "[{apiGroups: [''], resources: [nodes]" READ "]", true, nodes_path, ignored);
@@ -322,7 +393,7 @@ static void test_account_when_it_may_read_nothing_then_refused(void **state)
 {
     (void)state;
     char path[300];
-    struct option options[2];
+    struct option options[3];
     struct err err = ERR_INIT;
     const struct source source = reader("blind", "[]", true, path, options);
     void *ctx = open_cluster(&source);
@@ -334,7 +405,7 @@ static void test_account_when_it_may_read_nothing_then_refused(void **state)
 static void test_server_when_certificate_is_of_another_authority_then_unreachable(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     struct err err = ERR_INIT;
     char path[300];
     AUTO_FREE char *config = mem_printf(
@@ -356,7 +427,7 @@ static void test_kubeconfig_when_token_is_renewed_then_read_again(void **state)
 {
     (void)state;
     char path[300];
-    struct option options[2];
+    struct option options[3];
     struct err err = ERR_INIT;
     AUTO_BUF struct buf good = BUF_INIT;
     const struct source source = reader("renewed", "[" ESSENTIALS "]", true, path, options);
@@ -378,7 +449,7 @@ static void test_kubeconfig_when_token_is_renewed_then_read_again(void **state)
 static void test_cluster_when_its_server_restarts_then_watched_again(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     struct err err = ERR_INIT;
     void *ctx = open_cluster(&source);
@@ -407,7 +478,7 @@ static int keep_token(void *ctx, const json_t *list, bool again, struct err *err
 static void test_list_when_paged_then_whole(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     struct err err = ERR_INIT;
     struct kube_status status;
@@ -429,7 +500,7 @@ static void test_list_when_paged_then_whole(void **state)
 static void test_send_when_object_was_changed_then_conflict(void **state)
 {
     (void)state;
-    struct option options[2];
+    struct option options[3];
     const struct source source = admin(options);
     struct err err = ERR_INIT;
     struct kube_status status;
@@ -449,9 +520,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cluster_when_inspected_then_hosts_services_and_pods),
+        cmocka_unit_test(test_workload_when_released_lately_then_pinned_for_the_soak),
         cmocka_unit_test(test_feeds_when_updated_again_then_nothing_is_listed_again),
         cmocka_unit_test(test_cluster_when_scaled_then_watches_bring_it),
         cmocka_unit_test(test_revision_when_template_is_changed_then_told_once),
+        cmocka_unit_test(test_workload_when_it_may_not_move_then_pinned_with_the_reason),
         cmocka_unit_test(test_account_when_it_may_not_read_budgets_then_the_rest_goes_on),
         cmocka_unit_test(test_account_when_it_may_read_one_namespace_then_that_is_seen),
         cmocka_unit_test(test_account_when_it_may_read_nothing_then_refused),

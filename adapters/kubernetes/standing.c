@@ -1,0 +1,54 @@
+/* standing.c - see standing.h. */
+#include "adapters/kubernetes/standing.h"
+
+#include <string.h>
+
+#include "adapters/kubernetes/owners.h"
+#include "adapters/kubernetes/rollout.h"
+#include "model/base/json.h"
+
+/* Rules that need more than the workload, or have a place of their own in the model. */
+static bool is_judged_elsewhere(const char *rule)
+{
+    static const char *const names[] = {"rollout", "scaling", "budgets", "volumes"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], rule) == 0)
+            return true;
+    return false;
+}
+
+static char *find_problem(const struct standing *standing, const json_t *workload)
+{
+    struct err unreadable = ERR_INIT;
+    char why[200];
+    AUTO(mark) struct mark *mark = mark_of(workload, &unreadable);
+    const struct pin pin = {.kind = standing->pin}; /* wherever it leads */
+    /* After every quiet time: those end by themselves, without a change that would be seen here. */
+    const struct conduct conduct = {.workload = workload,
+                                    .mark = mark,
+                                    .pin = &pin,
+                                    .now_ms = INT64_MAX,
+                                    .options = standing->options};
+    const char *rule = conduct_problem(&conduct, why, sizeof why);
+    return rule && !is_judged_elsewhere(rule) ? mem_strdup(why) : NULL;
+}
+
+void standing_judge(const struct standing *standing, const char *kind, const json_t *object,
+                    struct kube_workload *out)
+{
+    const owners_path template = {"spec", "template", NULL};
+    struct owner owner;
+    AUTO_JSON json_t *workload = json_copy((json_t *)(uintptr_t)object); /* items bear no kind */
+    json_object_set_new(workload, "kind", json_string(kind));
+    out->digest = mark_template(workload);
+    if (standing->replicas)
+        return;
+    struct rollout_pace pace = rollout_pace(workload);
+    out->unavailable = pace.unavailable;
+    out->surges = pace.surge > 0;
+    out->why = find_problem(standing, workload);
+    if (owners_newest(workload, template, &owner) && owner.time_ms >= 0) {
+        out->changed_by = mem_strdup(owner.manager);
+        out->changed_ms = owner.time_ms;
+    }
+}
