@@ -179,12 +179,28 @@ static void collected(struct manager *m, const struct envelope *env, const char 
 
 /* --- analyze --- */
 
+/* Where no size is known, messages alone count, whatever w is configured; that is said. */
+static int rows_weight(struct manager *m, int64_t cycle, struct err *err)
+{
+    const char *name = m->engine.apps[engine_cycle(&m->engine, cycle)->app].name;
+    const struct config_app *app = manager_app_times(m, name);
+    const struct analysis *a = m->docs.analysis;
+    char text[120];
+    if (!app || a->count == 0 || a->weight_used == app->weight)
+        return 0;
+    snprintf(text, sizeof text, "no message has a known size: w is %g in this cycle, not %g",
+             a->weight_used, app->weight);
+    return store_event_add(m->store, name, "weight", cycle, text, clock_wall_ms(), NULL, err);
+}
+
 static int rows_analysis(struct manager *m, struct engine_event *ev, void *ctx, struct err *err)
 {
     (void)ctx;
     const struct docs *d = &m->docs;
-    return store_analysis_save(m->store, ev->cycle, d->analysis, d->model, d->analysis_text.data,
-                               d->analysis_text.size, err);
+    if (store_analysis_save(m->store, ev->cycle, d->analysis, d->model, d->analysis_text.data,
+                            d->analysis_text.size, err) < 0)
+        return -1;
+    return rows_weight(m, ev->cycle, err);
 }
 
 static struct analysis *read_analysis(const char *body, size_t size, const struct model *model,
