@@ -28,6 +28,7 @@ struct value value_of(const struct place *place, const struct plan_options *opti
 {
     struct value value = {.objective = options->objective, .valid = place_holds(place)};
     value.score = place->score;
+    value.paid = place->paid;
     value.hosts = place->n_used;
     value.moves = place->n_moved;
     if (value.moves > place_budget(place->space, options))
@@ -41,8 +42,9 @@ bool value_better(const struct value *a, const struct value *b)
         return a->valid;
     if (a->objective == OBJECTIVE_HOSTS && a->hosts != b->hosts)
         return a->hosts < b->hosts;
-    if (fabs(a->score - b->score) > 1e-9)
-        return a->score > b->score;
+    double gain = (a->score - a->paid) - (b->score - b->paid);
+    if (fabs(gain) > 1e-9)
+        return gain > 0;
     if (a->hosts != b->hosts)
         return a->hosts < b->hosts;
     return a->moves < b->moves;
@@ -74,7 +76,7 @@ static double move_cost(const struct place *place, const struct prices *prices, 
                             (from >= 0 && place->n_residents[from] == 1));
     if (start >= 0) {
         int change = (host != start) - (from >= 0 && from != start);
-        cost += prices->move * change;
+        cost += (prices->move + space->price[instance]) * change;
         if (prices->max_moves >= 0 && change)
             cost += prices->over * (extra_moves(prices, place->n_moved + change) -
                                     extra_moves(prices, place->n_moved));
@@ -251,7 +253,8 @@ static double move_worth(const struct place *place, const struct plan_options *o
     int moves = start < 0 ? 0 : (host != start) - (from != start);
     if (place->n_moved + moves > place_budget(place->space, options))
         return -INFINITY;
-    return worth(place, options, place_gain(place, instance, host), hosts, moves);
+    double gain = place_gain(place, instance, host) - place->space->price[instance] * moves;
+    return worth(place, options, gain, hosts, moves);
 }
 
 /* The better of the hosts of partners and the start. */

@@ -33,7 +33,7 @@ struct anneal {
 /* What counts as better: score (or hosts) first, then hosts, then moves. */
 struct value {
     enum objective objective;
-    double score;
+    double score, paid; /* paid: what the moves cost, taken from the score in comparisons */
     int hosts, moves;
     bool valid;
     bool none; /* proven: no placement is valid */

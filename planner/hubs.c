@@ -308,6 +308,7 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
         space_new(model, analysis->rows, analysis->n_rows, options->move_stateful, err);
     if (!space)
         return -1;
+    space_price_moves(space, options->min_gain);
     struct effort effort = {.limit = options->iterations,
                             .deadline_ms = clock_mono_ms() + options->time_limit_ms,
                             .progress = options->progress,
@@ -329,6 +330,6 @@ const struct planner hubs_planner = {
     .name = "hubs",
     .summary = "groups of partners together: merge, pack, anneal; any size, every rule",
     .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL |
-             TAKES_FRONTIER,
+             TAKES_FRONTIER | TAKES_MIN_GAIN,
     .plan = hubs_plan,
 };

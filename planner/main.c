@@ -29,11 +29,17 @@ static int optional_count(const struct jval *object, const char *key, int64_t *o
     return jval_int(&value, 0, MODEL_MAX_NUMBER, out, err);
 }
 
+static int optional_real(const struct jval *object, const char *key, double *out, struct err *err)
+{
+    struct jval value = jval_get(object, key);
+    return jval_absent(&value) || jval_null(&value) ? 0 : jval_real(&value, 0, 1e15, out, err);
+}
+
 static int options_read(const struct jval *value, struct request *out, struct err *err)
 {
     static const char *const keys[] = {"planner",   "objective",     "granularity", "time_limit_ms",
                                        "max_moves", "move_stateful", "frontier",    "seed",
-                                       "iterations", NULL};
+                                       "iterations", "min_gain", NULL};
     static const char *const objectives[] = {"affinity", "hosts", NULL};
     static const char *const granularities[] = {"instance", "service", NULL};
     struct plan_options *options = &out->options;
@@ -60,6 +66,7 @@ static int options_read(const struct jval *value, struct request *out, struct er
     if (jval_opt_int(value, "time_limit_ms", 1, MODEL_MAX_NUMBER, &options->time_limit_ms, err) <
             0 ||
         optional_count(value, "max_moves", &options->max_moves, err) < 0 ||
+        optional_real(value, "min_gain", &options->min_gain, err) < 0 ||
         jval_opt_bool(value, "move_stateful", &options->move_stateful, err) < 0 ||
         jval_opt_bool(value, "frontier", &options->frontier, err) < 0 ||
         jval_opt_int(value, "seed", 0, MODEL_MAX_NUMBER, &seed, err) < 0 ||

@@ -22,6 +22,8 @@ const struct plan_options plan_options_default = {
 /* Up to here the optimum is proven within seconds on one core, beyond it is a matter of luck. */
 #define AUTO_OA_INSTANCES 120
 #define AUTO_OA_MS 1000
+/* Whole services times hosts: 10 on 6 take from 0.1 s to more than there is. */
+#define AUTO_OA_COUNTS 60
 /* Below this share of known traffic the optimum of what is known is worth few restarts. */
 #define AUTO_COVERAGE 0.5
 
@@ -55,6 +57,29 @@ static bool is_overfull(const struct model *model)
     return false;
 }
 
+static bool is_broken(const struct model *model)
+{
+    struct err err = ERR_INIT;
+    AUTO_FREE int *placement = model_placement(model);
+    return model_rules_hold(model, placement, &err) < 0;
+}
+
+static const struct planner *auto_choose_services(const struct model *model,
+                                                  const struct plan_options *options,
+                                                  const char **why)
+{
+    if (model->n_services * model->n_hosts > AUTO_OA_COUNTS) {
+        *why = "too many services and hosts to prove the optimum of whole services";
+        return &hubs_planner;
+    }
+    if (options->time_limit_ms < AUTO_OA_MS) {
+        *why = "too little time to prove the optimum of whole services";
+        return &hubs_planner;
+    }
+    *why = "few enough whole services to prove the optimum";
+    return &oa_planner;
+}
+
 /* The planner that suits, and why in a few words. */
 static const struct planner *auto_choose(const struct model *model,
                                          const struct analysis *analysis,
@@ -63,18 +88,24 @@ static const struct planner *auto_choose(const struct model *model,
     double coverage = model_coverage(model);
     bool plain = options->objective == OBJECTIVE_AFFINITY &&
                  options->granularity == PER_INSTANCE && !options->move_stateful;
+    if (options->min_gain > 0) {
+        *why = "moves have a price";
+        return &hubs_planner;
+    }
     if (plain && coverage >= 0 && coverage < AUTO_COVERAGE) {
         *why = "less than half of the traffic is known";
         return &hba_planner;
     }
-    if (options->granularity == PER_SERVICE) {
-        *why = "whole services move";
-        return &hubs_planner;
-    }
     if (is_overfull(model)) {
-        *why = "a host is over its capacity";
+        *why = "a host is over its capacity, which oa would have to mend before all else";
         return &hubs_planner;
     }
+    if (is_broken(model)) {
+        *why = "a rule is broken now, which oa would have to mend before all else";
+        return &hubs_planner;
+    }
+    if (options->granularity == PER_SERVICE)
+        return auto_choose_services(model, options, why);
     if (plain && options->max_moves < 0 && is_star(analysis)) {
         *why = "all traffic shares one end";
         return &oa_planner;
@@ -108,7 +139,7 @@ static const struct planner auto_planner = {
     .name = "auto",
     .summary = "hba, oa or hubs, whichever suits the size, the time and what is known",
     .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL |
-             TAKES_FRONTIER,
+             TAKES_FRONTIER | TAKES_MIN_GAIN,
     .plan = auto_plan,
 };
 
@@ -146,6 +177,7 @@ static int options_check(const struct planner *planner, const struct plan_option
         {options->max_moves >= 0, TAKES_MAX_MOVES, "max-moves"},
         {options->move_stateful, TAKES_MOVE_STATEFUL, "move-stateful"},
         {options->frontier, TAKES_FRONTIER, "frontier"},
+        {options->min_gain > 0, TAKES_MIN_GAIN, "min-gain"},
     };
     for (size_t i = 0; i < ARRAY_LEN(needs); i++)
         if (needs[i].asked && !(planner->takes & needs[i].takes))

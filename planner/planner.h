@@ -18,6 +18,7 @@ struct plan_options {
     enum granularity granularity;
     int64_t time_limit_ms; /* > 0 */
     int64_t max_moves;     /* -1: no limit; counts replicas, placements of unplaced ones too */
+    double min_gain;       /* of the score, that a restart of mean start-up time must be worth */
     bool move_stateful;
     bool frontier;
     uint64_t seed;
@@ -35,6 +36,7 @@ enum planner_takes {
     TAKES_MAX_MOVES = 4,
     TAKES_MOVE_STATEFUL = 8,
     TAKES_FRONTIER = 16,
+    TAKES_MIN_GAIN = 32,
 };
 
 struct planner {

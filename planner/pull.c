@@ -400,7 +400,7 @@ static bool step_home(struct puller *p)
 static double energy(const struct puller *p)
 {
     const struct place *place = p->place;
-    return place->score - p->price_host * place->n_used - p->price_move * place->n_moved;
+    return place->score - place->paid - p->price_host * place->n_used - p->price_move * place->n_moved;
 }
 
 static void keep(struct place *place, const struct plan_options *options, int *best_at,

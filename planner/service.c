@@ -70,7 +70,7 @@ static double energy_of(const struct teams *teams, const struct energy *prices,
     double extra = options->max_moves >= 0 && teams->asked > options->max_moves
                        ? (double)(teams->asked - options->max_moves)
                        : 0;
-    return place->score - prices->over * (place->over + 0.06 * ((double)place->excess + extra)) -
+    return place->score - teams->paid - prices->over * (place->over + 0.06 * ((double)place->excess + extra)) -
            prices->host * place->n_used - prices->move * (double)teams->restarts;
 }
 
@@ -294,12 +294,14 @@ static bool hopeless(const struct trial *t, int depth)
         return false;
     if (t->options->objective == OBJECTIVE_HOSTS)
         return place->n_used > t->best->hosts;
-    return place->score + t->potential[depth] < t->best->score - 1e-9;
+    return place->score - t->teams->paid + t->potential[depth] <
+           t->best->score - t->best->paid - 1e-9;
 }
 
 /* A service that is nowhere counts as one that does not move. */
 static void team_forget(struct teams *teams, struct team *team)
 {
+    teams->paid -= team->moved ? team->price : 0;
     teams->restarts -= team->moved ? team->placed : 0;
     teams->asked -= team->moved ? team->n : 0;
     team->moved = false;

@@ -66,6 +66,7 @@ static void instances_init(struct space *space, const struct model *model, bool 
     space->fixed = mem_array(model->n_instances, sizeof *space->fixed);
     space->fixed_why = mem_array(model->n_instances, sizeof *space->fixed_why);
     space->movable = mem_array(model->n_instances, sizeof *space->movable);
+    space->price = mem_array(model->n_instances, sizeof *space->price);
     space->open = mem_array(model->n_hosts, sizeof *space->open);
     for (int i = 0; i < space->n; i++) {
         /* What is placed nowhere must go somewhere, pinned or not. */
@@ -194,6 +195,21 @@ struct space *space_new(const struct model *model, const struct affinity *rows, 
     return steal(space);
 }
 
+void space_price_moves(struct space *space, double min_gain)
+{
+    double sum = 0;
+    int known = 0;
+    for (int i = 0; i < space->n; i++)
+        if (space->model->instances[i].start_ms > 0) {
+            sum += (double)space->model->instances[i].start_ms;
+            known++;
+        }
+    for (int i = 0; i < space->n; i++) {
+        int64_t start_ms = space->model->instances[i].start_ms;
+        space->price[i] = start_ms > 0 ? min_gain * (double)start_ms * known / sum : min_gain;
+    }
+}
+
 void space_free(struct space *space)
 {
     if (!space)
@@ -203,6 +219,7 @@ void space_free(struct space *space)
     free(space->fixed);
     free(space->fixed_why);
     free(space->movable);
+    free(space->price);
     free(space->open);
     free(space->start);
     free(space->groups);
@@ -276,7 +293,7 @@ static void place_clear(struct place *place)
         place->at[i] = -1;
     memset(place->used, 0, sizeof *place->used * (size_t)(space->n_hosts * space->dims));
     memset(place->n_residents, 0, sizeof *place->n_residents * (size_t)space->n_hosts);
-    place->score = place->over = 0;
+    place->score = place->over = place->paid = 0;
     place->n_over = place->n_used = place->n_moved = 0;
     place->excess = 0;
     place->n_unplaced = space->n;
@@ -456,8 +473,11 @@ void place_move(struct place *place, int instance, int host)
     }
     place->at[instance] = host;
     place->n_unplaced += (host < 0) - (from < 0);
-    if (start >= 0)
-        place->n_moved += (host >= 0 && host != start) - (from >= 0 && from != start);
+    if (start >= 0) {
+        int change = (host >= 0 && host != start) - (from >= 0 && from != start);
+        place->n_moved += change;
+        place->paid = place->n_moved == 0 ? 0 : place->paid + change * space->price[instance];
+    }
     if (place->n_over == 0)
         place->over = 0; /* no drift of roundings */
 }

@@ -32,6 +32,7 @@ struct space {
     int *movable, n_movable;
     bool *open;               /* by host: may receive */
     int *start;               /* the model's placement */
+    double *price;            /* of a move of the instance, in the score; 0 unless moves have one */
     int n_new;                /* instances that are placed nowhere yet */
     int (*groups)[2];         /* of each instance; -1 for none */
     int *size;                /* of each group */
@@ -51,6 +52,9 @@ struct space {
  * replicated groups would not fit in memory. */
 struct space *space_new(const struct model *model, const struct affinity *rows, size_t n_rows,
                         bool move_stateful, struct err *err);
+/* A restart costs `min_gain` of the score; where start-up times are known, by its share of their
+ * mean. */
+void space_price_moves(struct space *space, double min_gain);
 void space_free(struct space *space);
 AUTO_DEFINE(space)
 
@@ -68,6 +72,7 @@ struct place {
     int64_t excess;   /* of rules */
     int n_used;       /* hosts with an instance */
     int n_moved;      /* instances away from their start */
+    double paid;      /* prices of these */
     int n_unplaced;
 };
 

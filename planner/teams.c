@@ -52,6 +52,7 @@ void teams_init(struct teams *teams, struct puller *puller)
         teams->members[team->first + team->n++] = i;
         team->fixed |= space->fixed[i];
         team->placed += space->start[i] >= 0;
+        team->price += space->start[i] >= 0 ? space->price[i] : 0;
     }
     for (size_t s = 0; s < n_services; s++) {
         struct team *team = &teams->teams[s];
@@ -157,6 +158,7 @@ void team_refresh(struct teams *teams, struct team *team)
 {
     bool moved = team_differs(teams, team);
     int by = (int)moved - (int)team->moved;
+    teams->paid += by * team->price;
     teams->restarts += by * team->placed;
     teams->asked += by * team->n;
     team->moved = moved;
@@ -249,6 +251,7 @@ void teams_keep(struct teams *teams, const struct plan_options *options, int *be
 {
     const struct place *place = teams->puller->place;
     struct value value = {.objective = options->objective, .score = place->score,
+                          .paid = teams->paid,
                           .hosts = place->n_used, .moves = (int)teams->restarts, .valid = true};
     if ((best->valid && !value_better(&value, best)) || !teams_hold(teams, options))
         return;

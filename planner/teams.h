@@ -10,6 +10,7 @@
 struct team { /* the replicas of a service */
     int first, n;  /* in `members`, by name */
     int placed;    /* had a host at the start */
+    double price;  /* of moving it, in the score */
     bool fixed;    /* some placed replica stays: all do */
     bool uniform;  /* all replicas are alike, to loads and rows */
     bool moved;
@@ -21,7 +22,8 @@ struct teams {
     struct team *teams;    /* by service */
     int *members;
     int *movable, n_movable; /* services */
-    int64_t restarts; /* placed replicas of services that are moved */
+    double paid;      /* prices of services that are moved */
+    int64_t restarts; /* placed replicas of these */
     int64_t asked;    /* all replicas of these: what --max-moves limits */
     int64_t step_cost; /* a step that looks and moves more is given up */
     int *set, n_set;  /* hosts of a proposal; the first ones get the larger counts */

@@ -331,7 +331,7 @@ static bool step(struct teams *teams, bool limited)
 static double energy(const struct teams *teams)
 {
     const struct puller *p = teams->puller;
-    return p->place->score - p->price_host * p->place->n_used -
+    return p->place->score - teams->paid - p->price_host * p->place->n_used -
            p->price_move * (double)teams->asked;
 }
 

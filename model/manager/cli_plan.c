@@ -34,6 +34,7 @@ static int options_read(const struct cli *cli, struct plan_options *out, struct 
         cli_opt_choice(cli, "granularity", granularities, &granularity, err) ||
         cli_opt_duration(cli, "time-limit", &out->time_limit_ms, err) ||
         cli_opt_int(cli, "max-moves", 0, MODEL_MAX_INSTANCES, &out->max_moves, err) ||
+        cli_opt_real(cli, "min-gain", 0, 1e15, &out->min_gain, err) ||
         cli_opt_int(cli, "seed", 0, INT32_MAX, &out->seed, err) ||
         cli_opt_int(cli, "iterations", 0, INT64_MAX, &out->iterations, err))
         return -1;
@@ -96,7 +97,8 @@ static const struct cli_option plan_options[] = {
     {'w', "weight", "W", "w of Eq. 1, 0 to 1: 1 counts messages only, 0 bytes only; default 0.5",
      false},
     {0, "time-limit", "DUR", "how long the planner may think; default 10s", false},
-    {0, "max-moves", "N", "no more moves than this", false},
+    {0, "max-moves", "N", "no more moves than this; a service counts all its replicas", false},
+    {0, "min-gain", "G", "what a restart must add to the score; by its start_ms, where known", false},
     {0, "move-stateful", NULL, "stateful services may move, too", false},
     {0, "granularity", "STEP", "instance (the default) or service: what one move is", false},
     {0, "frontier", NULL, "the best plans for every number of moves", false},

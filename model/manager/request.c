@@ -109,6 +109,8 @@ void request_plan_options(const struct plan_options *options, struct buf *out)
                options->move_stateful ? "true" : "false", options->frontier ? "true" : "false",
                (long long)options->seed);
     put_limit("iterations", options->iterations, out);
+    buf_puts(out, ",\"min_gain\":");
+    json_put_real(out, options->min_gain);
     buf_puts(out, "}");
 }
 

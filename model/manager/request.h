@@ -21,6 +21,7 @@ struct plan_options {
     const char *planner;
     enum objective objective;
     enum granularity granularity;
+    double min_gain; /* 0: moves have no price */
     int64_t time_limit_ms;
     int64_t max_moves; /* -1: no limit */
     bool move_stateful, frontier;

@@ -232,6 +232,47 @@ static void test_hubs_when_services_are_over_at_the_start_then_found_all_the_sam
     assert_true(reached >= feasible * 90 / 100);
 }
 
+/* What moves cost, by their start-up times, never exceeds what they gain. */
+static void test_hubs_when_moves_have_a_price_then_worth_it(void **state)
+{
+    (void)state;
+    struct wild wild = wild_all;
+    int moves = 0, fewer = 0;
+    wild.instances = 12;
+    wild.unplaced = false;
+    for (uint64_t seed = 0; seed < RUNS / 4; seed++) {
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        struct rng rng = {seed};
+        double sum = 0, paid = 0;
+        int known = 0;
+        bool whole = true;
+        given.options.objective = OBJECTIVE_AFFINITY;
+        given.options.max_moves = -1;
+        for (size_t i = 0; i < given.model->n_instances; i++) {
+            int64_t start_ms = rng_below(&rng, 3) ? 1 + (int64_t)rng_below(&rng, 9000) : -1;
+            given.model->instances[i].start_ms = start_ms;
+            sum += start_ms > 0 ? (double)start_ms : 0;
+            known += start_ms > 0;
+            whole &= given.model->instances[i].host >= 0;
+        }
+        AUTO(plan) struct plan *dear = plan_by(&given, "hubs");
+        given.options.min_gain = rng_real(&rng);
+        AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
+        for (size_t m = 0; m < plan->n_moves; m++) {
+            int64_t start_ms = given.model->instances[plan->moves[m].instance].start_ms;
+            paid += given.options.min_gain * (start_ms > 0 ? (double)start_ms * known / sum : 1);
+        }
+        if (whole)
+            if (plan->affinity_after - paid < plan->affinity_before - 1e-9)
+                fail_msg("seed %d: %g to %g for %g", (int)seed, plan->affinity_before,
+                         plan->affinity_after, paid);
+        moves += (int)plan->n_moves;
+        fewer += plan->n_moves < dear->n_moves;
+    }
+    print_message("%d moves, fewer in %d plans\n", moves, fewer);
+    assert_true(moves > 50 && fewer > 10);
+}
+
 static void test_oa_when_services_move_then_proven(void **state)
 {
     (void)state;
@@ -385,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
         cmocka_unit_test(test_hubs_when_services_move_then_found_if_there_is_one),
         cmocka_unit_test(test_hubs_when_services_are_over_at_the_start_then_found_all_the_same),
+        cmocka_unit_test(test_hubs_when_moves_have_a_price_then_worth_it),
         cmocka_unit_test(test_oa_when_services_move_then_proven),
         cmocka_unit_test(test_counts_when_instances_move_then_the_optimum),
         cmocka_unit_test(test_counts_when_services_move_then_the_optimum),
