@@ -3,10 +3,27 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "planner/teams.h"
 
 static const char *instance_name(const struct place *place, int i)
 {
     return place->space->model->instances[i].name;
+}
+
+static void say_short(const struct space *space, int d, double need, double room, struct buf *out)
+{
+    char needs[LOAD_TEXT_SIZE], has[LOAD_TEXT_SIZE];
+    buf_printf(out, "%s (needs %s, %s free)", load_dim_names[space->dim[d]],
+               load_text(space->dim[d], need, needs),
+               load_text(space->dim[d], room > 0 ? room : 0, has));
+}
+
+static void explain_total(const struct place *place, const struct plan_options *options, int i,
+                          int host, struct buf *out)
+{
+    double gain = place_gain(place, i, host);
+    buf_printf(out, "changes the total by %.6g%s", gain,
+               gain > 0 && options->min_gain > 0 ? ", less than the restart costs" : "");
 }
 
 /* Why this instance is not on that host: text to *out. */
@@ -15,7 +32,6 @@ static void explain_one(const struct place *place, const struct plan_options *op
 {
     const struct space *space = place->space;
     const struct host *target = &space->model->hosts[host];
-    char needs[LOAD_TEXT_SIZE], has[LOAD_TEXT_SIZE];
     buf_printf(out, "%s to %s: ", instance_name(place, i), target->name);
     if (space->fixed[i]) {
         buf_puts(out, space->fixed_why[i]);
@@ -29,9 +45,7 @@ static void explain_one(const struct place *place, const struct plan_options *op
         int at = host * space->dims + d;
         int64_t room = space->cap[at] - place->used[at], need = space->need[i * space->dims + d];
         if (need > room) {
-            buf_printf(out, "%s (needs %s, %s free)", load_dim_names[space->dim[d]],
-                       load_text(space->dim[d], (double)need, needs),
-                       load_text(space->dim[d], room > 0 ? (double)room : 0, has));
+            say_short(space, d, (double)need, (double)room, out);
             return;
         }
     }
@@ -45,7 +59,95 @@ static void explain_one(const struct place *place, const struct plan_options *op
     else if (options->objective == OBJECTIVE_HOSTS)
         buf_puts(out, "would not keep the hosts fewest or the total best");
     else
-        buf_printf(out, "changes the total by %.6g", place_gain(place, i, host));
+        explain_total(place, options, i, host, out);
+}
+
+/* Says where the service, spread over the set, would be too much; false: nowhere. */
+static bool explain_full(const struct teams *teams, const struct team *team, struct buf *out)
+{
+    const struct place *place = teams->puller->place;
+    const struct space *space = teams->space;
+    for (int k = 0; k < teams->n_set; k++) {
+        int host = teams->set[k];
+        for (int d = 0; d < space->dims; d++) {
+            int at = host * space->dims + d;
+            int64_t need = 0, over = place->used[at] - space->cap[at];
+            for (int m = 0; m < team->n; m++) {
+                int i = teams->members[team->first + m];
+                need += place->at[i] == host ? space->need[i * space->dims + d] : 0;
+            }
+            if (over <= 0)
+                continue;
+            buf_printf(out, "host %s: ", space->model->hosts[host].name);
+            say_short(space, d, (double)need, (double)(need - over), out);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the service does not spread over the hosts of the other one: that is tried, and taken back. */
+static void explain_team(struct teams *teams, const struct plan_options *options, int service,
+                         int other, struct buf *out)
+{
+    const struct model *model = teams->space->model;
+    struct place *place = teams->puller->place;
+    struct team *team = &teams->teams[service];
+    double score = place->score, paid = teams->paid;
+    int64_t excess = place->excess;
+    buf_printf(out, "%s to the hosts of %s: ", model->services[service].name,
+               model->services[other].name);
+    for (int k = 0; k < team->n; k++) {
+        int i = teams->members[team->first + k];
+        if (!teams->space->fixed[i])
+            continue;
+        buf_puts(out, teams->space->fixed_why[i]);
+        return;
+    }
+    set_clear(teams);
+    set_of(teams, &teams->teams[other]);
+    while (teams->n_set > team->n)
+        set_drop(teams, teams->n_set - 1);
+    if (teams->n_set == 0) {
+        buf_puts(out, "the host is not schedulable");
+        return;
+    }
+    teams->puller->n_undo = 0;
+    team_spread(teams, team);
+    bool full = explain_full(teams, team, out);
+    if (!full && place->excess > excess)
+        buf_puts(out, "a rule would be broken");
+    else if (!full && options->max_moves >= 0 && teams->asked > options->max_moves)
+        buf_puts(out, "no moves left");
+    else if (!full && options->objective == OBJECTIVE_HOSTS)
+        buf_puts(out, "would not keep the hosts fewest or the total best");
+    else if (!full)
+        buf_printf(out, "changes the total by %.6g%s", place->score - score,
+                   teams->paid > paid ? ", less than the restarts cost" : "");
+    puller_back(teams->puller, 0);
+    team_refresh(teams, team);
+    place->score = score;
+}
+
+static void explain_services(struct teams *teams, const struct plan_options *options,
+                             const struct affinity *row, struct buf *out)
+{
+    const struct model *model = teams->space->model;
+    bool whole = row->level == LEVEL_SERVICE;
+    int a = whole ? row->a : model->instances[row->a].service;
+    int b = whole ? row->b : model->instances[row->b].service;
+    for (int side = 0; side < 2; side++)
+        if (teams->teams[side ? b : a].n == 0) {
+            buf_printf(out, "%s has no instance", model->services[side ? b : a].name);
+            return;
+        }
+    if (a == b) {
+        buf_puts(out, "both are of one service, which moves as a whole");
+        return;
+    }
+    explain_team(teams, options, b, a, out);
+    buf_puts(out, "; ");
+    explain_team(teams, options, a, b, out);
 }
 
 /* An instance of the row's end, best one that is apart from the other end. */
@@ -86,14 +188,32 @@ static void explain_row(const struct place *place, const struct plan_options *op
 void explain_discarded(struct plan *plan, struct place *place, const struct plan_options *options)
 {
     const struct space *space = place->space;
+    bool whole = options->granularity == PER_SERVICE;
+    struct puller puller;
+    struct teams teams;
+    struct rng rng = {1};
+    if (whole) {
+        puller_init(&puller, place, &rng);
+        teams_init(&teams, &puller);
+        for (size_t s = 0; s < space->model->n_services; s++)
+            team_refresh(&teams, &teams.teams[s]);
+    }
     for (size_t r = 0; r < space->n_rows; r++) {
         const struct affinity *row = &space->rows[r];
         if (row->degree <= 0 ||
             placement_score(space->model, row, 1, place->at) >= row->degree * (1 - 1e-9))
             continue;
         struct buf why = BUF_INIT;
-        explain_row(place, options, row, &why);
+        if (whole)
+            explain_services(&teams, options, row, &why);
+        else
+            explain_row(place, options, row, &why);
         struct discarded *d = ARRAY_PUSH(plan->discarded, plan->n_discarded);
         *d = (struct discarded){row->level, row->a, row->b, row->degree, buf_take(&why)};
+    }
+    if (whole) {
+        set_clear(&teams);
+        teams_wipe(&teams);
+        puller_wipe(&puller);
     }
 }

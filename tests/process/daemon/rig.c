@@ -103,13 +103,13 @@ void rig_configure(struct rig *rig, const char *app, const char *global)
                                       "    cluster: cluster\n"
                                       "    metrics: [cluster]\n"
                                       "    messages: [cluster]\n"
-                                      "    planner: hba\n"
                                       "    interval: 1h\n"
                                       "    window: 10m\n"
                                       "    soak: 0\n"
                                       "    cooldown: 0\n"
-                                      "%s%s",
+                                      "%s%s%s",
                                       rig->store, rig->run_dir, global, rig->socket, rig->speed,
+                                      strstr(app, "planner:") ? "" : "    planner: hba\n",
                                       strstr(app, "settle:") ? "" : "    settle: 20s\n", app);
     write_file(rig->config, text);
 }
@@ -364,7 +364,21 @@ static void check_no_move_twice(struct rig *rig)
     }
 }
 
-/* "a@n-1 b@n-2 …" in order of services, from the store: the first snapshot and what was applied. */
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void join_sorted(char **found, size_t n, struct buf *out)
+{
+    qsort(found, n, sizeof *found, by_text);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(out, found[i]);
+        free(found[i]);
+    }
+}
+
+/* "a@n-1 b@n-2 …", sorted, from the store: the first snapshot and what was applied. */
 static void placement_of_store(struct rig *rig, struct buf *out)
 {
     struct err err = ERR_INIT;
@@ -381,7 +395,7 @@ static void placement_of_store(struct rig *rig, struct buf *out)
     int *at = model_placement(model);
     assert_int_equal(store_select(store,
                                   "SELECT service, target, state FROM v_moves WHERE undo_of IS "
-                                  "NULL ORDER BY cycle_id, seq",
+                                  "NULL ORDER BY cycle_id, coalesce(intended_ms, 0), seq",
                                   NULL, &rows, &err),
                      0);
     while (store_rows_next(rows, &err) == 1) {
@@ -392,16 +406,12 @@ static void placement_of_store(struct rig *rig, struct buf *out)
             if (model->instances[i].service == service)
                 at[i] = model_host(model, store_rows_text(rows, 1));
     }
-    for (size_t s = 0; s < model->n_services; s++)
-        for (size_t i = 0; i < model->n_instances; i++)
-            if (model->instances[i].service == (int)s)
-                buf_printf(out, "%s@%s ", model->services[s].name, model->hosts[at[i]].name);
+    char *found[64] = {NULL};
+    for (size_t i = 0; i < model->n_instances; i++)
+        found[i] = mem_printf("%s@%s ", model->services[model->instances[i].service].name,
+                              model->hosts[at[i]].name);
+    join_sorted(found, model->n_instances, out);
     free(at);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static void placement_of_cluster(struct rig *rig, struct buf *out)
@@ -413,11 +423,7 @@ static void placement_of_cluster(struct rig *rig, struct buf *out)
     json_array_foreach(json_object_get(state, "replicas"), i, replica) found[n++] =
         mem_printf("%s@%s ", json_string_value(json_object_get(replica, "service")),
                    json_string_value(json_object_get(replica, "host")));
-    qsort(found, n, sizeof *found, by_text);
-    for (i = 0; i < n; i++) {
-        buf_puts(out, found[i]);
-        free(found[i]);
-    }
+    join_sorted(found, n, out);
 }
 
 void rig_check(struct rig *rig)

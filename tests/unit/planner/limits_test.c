@@ -106,7 +106,7 @@ static void test_auto_when_a_host_is_overfull_then_no_error(void **state)
         HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
         ONE("b", "B", "\"h2\"", 200) "]}";
     (void)state;
-    check("auto", text, PLAN_OPTIMAL, "hubs (a host is over its capacity)");
+    check("auto", text, PLAN_OPTIMAL, "hubs (a host is over its capacity, ");
 }
 
 static void test_plan_when_there_is_no_host_then_infeasible(void **state)
