@@ -8,7 +8,11 @@
 /* Steps of the subgradient at the root of a search and below it: what paid at 100 to 200 items. */
 #define STEPS_ROOT 80
 #define STEPS_AGAIN 30
-#define STEPS_BELOW 8
+#define STEPS_BELOW 5
+/* How far a share goes in the first step; below the root a long one would lose what is known. */
+#define STEP_ROOT 0.6
+#define STEP_AGAIN 0.15
+#define STEP_BELOW 0.08
 /* Shares kept from search to search, per root: 4 bytes each, 128 MB in all. */
 #define SHARES_MAX ((size_t)32 << 20)
 
@@ -26,10 +30,12 @@ struct pricer {
     int *blocked;   /* how many conflicting items are in */
     double *share;  /* of each arc: what its own end gets of the degree; the reverse arc the rest */
     size_t *reverse;
+    double *worth;  /* of a free item in the knapsack: its gain and its shares of free edges */
     double *kept;   /* fraction of each free item in the last knapsack */
     float **shares;      /* by kind × root: what the last search ended with */
     struct entry *order; /* of the last knapsack */
-    int n_order;
+    int n_front, back; /* it is order[0] … order[n_front − 1] and from order[back] on */
+    int *chosen, n_chosen; /* what the last knapsack keeps, in part at least */
     double ratio; /* critical one */
     double mix[LOAD_DIMS]; /* weights of the surrogate dimension, Σ = 1 */
     double left[LOAD_DIMS];
@@ -55,7 +61,9 @@ struct pricer *pricer_new(const struct parts *parts)
     p->gain = mem_array(n, sizeof *p->gain);
     p->blocked = mem_array(n, sizeof *p->blocked);
     p->kept = mem_array(n, sizeof *p->kept);
+    p->worth = mem_array(n, sizeof *p->worth);
     p->order = mem_array(n, sizeof *p->order);
+    p->chosen = mem_array(n, sizeof *p->chosen);
     p->list = mem_array(n, sizeof *p->list);
     p->trail = mem_array(n, sizeof *p->trail);
     p->trash = mem_array(n, sizeof *p->trash);
@@ -82,7 +90,9 @@ void pricer_free(struct pricer *p)
     free(p->gain);
     free(p->blocked);
     free(p->kept);
+    free(p->worth);
     free(p->order);
+    free(p->chosen);
     free(p->list);
     free(p->trail);
     free(p->trash);
@@ -194,53 +204,52 @@ static int split(struct entry *e, int n, double *size)
     return i;
 }
 
-/* Keeps the best ratios that fit the room, the next in part, by halving around the critical one. */
-static double fill(struct pricer *p, int n, double room)
+static void choose(struct pricer *p, const struct entry *e, double part)
 {
-    struct entry *e = p->order;
+    p->kept[e->item] = part;
+    p->chosen[p->n_chosen++] = e->item;
+}
+
+/* Keeps the best ratios that fit the room, the next in part, by halving around the critical one. The
+ * room left in *room; its value. */
+static double fill(struct pricer *p, struct entry *e, int n, double *room)
+{
     double sum = 0;
+    for (int k = 0; k < n; k++)
+        e[k].ratio = e[k].size > 0 ? e[k].value / e[k].size : INFINITY;
     while (n > 0) {
         double size = e[0].size;
         int k = n > 1 ? split(e, n, &size) : 1;
-        if (size > room && k == 1) {
-            double part = room / e[0].size;
-            p->kept[e[0].item] = part;
+        if (size > *room && k == 1) {
+            double part = *room / e[0].size;
+            choose(p, e, part);
             p->ratio = e[0].ratio;
+            *room = 0;
             return sum + part * e[0].value;
         }
-        if (size > room) {
+        if (size > *room) {
             n = k;
             continue;
         }
         for (int i = 0; i < k; i++) {
-            p->kept[e[i].item] = 1;
+            choose(p, &e[i], 1);
             sum += e[i].value;
         }
-        room -= size;
+        *room -= size;
         e += k;
         n -= k;
     }
     return sum;
 }
 
-static double knapsack_value(const struct pricer *p, int i)
-{
-    const struct parts *parts = p->parts;
-    double value = p->gain[i];
-    for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
-        if (p->state[parts->arcs[k].item] == FREE)
-            value += p->share[k] * parts->arcs[k].degree;
-    return value;
-}
-
 /* Fractional knapsack over the active items under the mixed dimension; its value, and the critical
- * ratio in p->ratio (0 when all fit). */
+ * ratio in p->ratio (0 when all fit). What is well below the last critical ratio is set aside behind
+ * the others, and looked at only where there is room for it. */
 static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 {
     const struct parts *parts = p->parts;
-    double room = 0, sum = 0, scale[LOAD_DIMS];
-    int n = 0;
-    p->ratio = 0;
+    double room = 0, sum, scale[LOAD_DIMS], cut = 0.8 * p->ratio;
+    int n = 0, back = parts->n;
     for (int d = 0; d < parts->dims; d++) {
         scale[d] = p->cap[d] > 0 ? p->mix[d] / p->cap[d] : 0;
         room += scale[d] * p->left[d];
@@ -248,20 +257,26 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
     }
     for (int a = 0; a < p->n_active; a++) {
         int i = p->active[a];
-        double value = knapsack_value(p, i), size = 0;
+        double value = p->worth[i], size = 0;
         p->kept[i] = 0;
         if (value <= 0)
             continue;
         for (int d = 0; d < parts->dims; d++)
             size += scale[d] * parts->size[i * parts->dims + d];
-        p->order[n++] = (struct entry){size > 0 ? value / size : INFINITY, value, size, i};
+        p->order[value < cut * size ? --back : n++] = (struct entry){0, value, size, i};
     }
-    p->n_order = n;
-    sum = fill(p, n, room);
-    for (int k = 0; k < n; k++)
+    p->n_front = n;
+    p->back = back;
+    p->ratio = 0;
+    p->n_chosen = 0;
+    sum = fill(p, p->order, n, &room);
+    if (room > 0)
+        sum += fill(p, p->order + back, parts->n - back, &room);
+    for (int k = 0; k < p->n_chosen; k++) {
+        int i = p->chosen[k];
         for (int d = 0; d < parts->dims; d++)
-            used[d] += p->kept[p->order[k].item] *
-                       parts->size[p->order[k].item * parts->dims + d];
+            used[d] += p->kept[i] * parts->size[i * parts->dims + d];
+    }
     return sum;
 }
 
@@ -269,16 +284,18 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 static void shares_step(struct pricer *p, double step)
 {
     const struct parts *parts = p->parts;
-    for (int a = 0; a < p->n_active; a++) {
-        int i = p->active[a];
+    for (int c = 0; c < p->n_chosen; c++) {
+        int i = p->chosen[c];
         for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
             int j = parts->arcs[k].item;
-            if (j < i || p->state[j] != FREE || p->kept[i] == p->kept[j])
+            if (p->state[j] != FREE || p->kept[i] <= p->kept[j])
                 continue;
-            double share = p->share[k] - step * (p->kept[i] - p->kept[j]);
-            share = share < 0 ? 0 : share > 1 ? 1 : share;
+            double old = p->share[k], share = old - step * (p->kept[i] - p->kept[j]);
+            share = share < 0 ? 0 : share;
             p->share[k] = share;
             p->share[p->reverse[k]] = 1 - share;
+            p->worth[i] += (share - old) * parts->arcs[k].degree;
+            p->worth[j] += (old - share) * parts->arcs[k].degree;
         }
     }
 }
@@ -325,6 +342,7 @@ static void keep_rounded(struct pricer *p)
 static double bound(struct pricer *p, int steps, double *last)
 {
     double lowest = INFINITY, value = 0, used[LOAD_DIMS];
+    double first = steps == STEPS_ROOT ? STEP_ROOT : steps == STEPS_AGAIN ? STEP_AGAIN : STEP_BELOW;
     for (int k = 0; k < steps; k++) {
         value = knapsack(p, used);
         if (p->value + value < lowest)
@@ -334,7 +352,7 @@ static double bound(struct pricer *p, int steps, double *last)
         if (k % 16 == 15)
             keep_rounded(p);
         if (k + 1 < steps) {
-            shares_step(p, 0.6 / (1 + 0.08 * k));
+            shares_step(p, first / (steps > STEPS_BELOW ? 1 + 0.08 * k : 1));
             mix_step(p, used, 0.5 / (1 + k));
         }
     }
@@ -342,16 +360,10 @@ static double bound(struct pricer *p, int steps, double *last)
     return lowest;
 }
 
-/* The value of the last knapsack, when an item is turned round, falls at least by its distance from
- * the critical ratio; where that reaches what is known, the item stays as it is. False: nothing
- * better exists here. */
-static bool fix_items(struct pricer *p, double last)
+static bool fix_range(struct pricer *p, const struct entry *order, int n, double last)
 {
     double limit = p->best + 1e-11 * (1 + fabs(p->best));
-    AUTO_FREE struct entry *order = mem_dup(p->order, (size_t)p->n_order * sizeof *p->order);
-    int n = p->n_order;
-    for (int k = 0; k < n; k++) {
-        const struct entry *e = &order[k];
+    for (const struct entry *e = order; e < order + n; e++) {
         double margin = e->size > 0 ? e->value - p->ratio * e->size : e->value;
         if (p->kept[e->item] >= 1 && last - margin <= limit) {
             if (!fits(p, e->item))
@@ -364,14 +376,27 @@ static bool fix_items(struct pricer *p, double last)
     return true;
 }
 
-/* The most that a free item can add to any set that holds what is in. */
-static double potential(const struct pricer *p, int i)
+/* The value of the last knapsack, when an item is turned round, falls at least by its distance from
+ * the critical ratio; where that reaches what is known, the item stays as it is. False: nothing
+ * better exists here. */
+static bool fix_items(struct pricer *p, double last)
+{
+    return fix_range(p, p->order, p->n_front, last) &&
+           fix_range(p, p->order + p->back, p->parts->n - p->back, last);
+}
+
+/* Sets the item's worth anew, so that no roundings add up. Returns the most that it can add to any
+ * set that holds what is in. */
+static double worth_set(struct pricer *p, int i)
 {
     const struct parts *parts = p->parts;
-    double most = p->gain[i];
+    double most = p->gain[i], worth = p->gain[i];
     for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
-        if (p->state[parts->arcs[k].item] == FREE)
+        if (p->state[parts->arcs[k].item] == FREE) {
             most += parts->arcs[k].degree;
+            worth += p->share[k] * parts->arcs[k].degree;
+        }
+    p->worth[i] = worth;
     return most;
 }
 
@@ -379,8 +404,9 @@ static double potential(const struct pricer *p, int i)
  * active. */
 static void drop_unfit(struct pricer *p)
 {
-    int n = 0, before;
-    for (int a = 0; a < p->n_active; a++) {
+    const struct parts *parts = p->parts;
+    int n = 0, before = p->n_active;
+    for (int a = 0; a < before; a++) {
         int i = p->active[a];
         if (p->state[i] != FREE)
             continue;
@@ -389,17 +415,18 @@ static void drop_unfit(struct pricer *p)
         else
             item_out(p, i);
     }
-    do {
-        before = n;
-        n = 0;
-        for (int a = 0; a < before; a++) {
-            int i = p->active[a];
-            if (potential(p, i) > 0)
-                p->active[n++] = i;
-            else
-                item_out(p, i);
+    before = n;
+    n = 0;
+    for (int a = 0; a < before; a++) {
+        int i = p->active[a];
+        if (worth_set(p, i) > 0) {
+            p->active[n++] = i;
+            continue;
         }
-    } while (n < before * 9 / 10);
+        item_out(p, i);
+        for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++)
+            p->worth[parts->arcs[k].item] -= p->share[p->reverse[k]] * parts->arcs[k].degree;
+    }
     p->n_active = n;
 }
 
