@@ -104,7 +104,7 @@ static int instance_check(const struct model *model, const struct instance *inst
         !sum_add(&sum->mem_bytes, instance->mem_used_bytes) ||
         !sum_add(&sum->cpu_request_millis, instance->cpu_request_millis) ||
         !sum_add(&sum->mem_request_bytes, instance->mem_request_bytes))
-        return err_set(err, ERR_INPUT, "instance %s: the sum of all instances leaves 64 bits",
+        return err_set(err, ERR_INPUT, "instance %s: the sum of all instances is above 2^61",
                        name);
     return 0;
 }
@@ -150,7 +150,7 @@ static int messages_check(const struct model *model, struct err *err)
         if (real_check("messages", i, "mean_ms", row->mean_ms, true, err) < 0)
             return -1;
         if (!sum_add(&count, row->count) || !sum_add(&bytes, row->bytes > 0 ? row->bytes : 0))
-            return err_set(err, ERR_INPUT, "messages[%zu]: the sum of all rows leaves 64 bits", i);
+            return err_set(err, ERR_INPUT, "messages[%zu]: the sum of all rows is above 2^61", i);
     }
     return 0;
 }

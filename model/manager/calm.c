@@ -137,20 +137,28 @@ static const char *fixed_why(const struct work *w, const struct move *move)
     return !service->movable ? "service is not movable" : NULL;
 }
 
+int64_t calm_rest_ms(const struct config_app *app, int missed)
+{
+    return app->cooldown_ms << (missed < CALM_MAX_DOUBLINGS ? missed : CALM_MAX_DOUBLINGS);
+}
+
 static void filter_moves(struct work *w)
 {
-    char text[120], since[CLOCK_TEXT_SIZE], length[CLOCK_TEXT_SIZE];
+    char text[160], since[CLOCK_TEXT_SIZE], length[CLOCK_TEXT_SIZE];
     for (size_t i = 0; i < w->plan->n_moves; i++) {
         const struct move *move = &w->plan->moves[i];
         const char *why = fixed_why(w, move);
-        int64_t last = w->facts->last_move_ms ? w->facts->last_move_ms[i] : -1;
+        const struct calm_last last =
+            w->facts->last ? w->facts->last[i] : (struct calm_last){.at_ms = -1};
+        int64_t rest = calm_rest_ms(w->app, last.missed);
         if (why) {
             leave_out(w, i, why);
         } else if (touches_busy(w, move)) {
             leave_out(w, i, "a host is under verification by another cycle");
-        } else if (last >= 0 && w->facts->wall_ms - last < w->app->cooldown_ms) {
-            snprintf(text, sizeof text, "cool-down: last moved there at %s, rests %s",
-                     clock_iso(last, since), duration_text(w->app->cooldown_ms, length));
+        } else if (last.at_ms >= 0 && w->facts->wall_ms - last.at_ms < rest) {
+            snprintf(text, sizeof text, "cool-down: last moved there at %s, rests %s%s",
+                     clock_iso(last.at_ms, since), duration_text(rest, length),
+                     last.missed ? ", it had landed elsewhere" : "");
             leave_out(w, i, text);
         }
     }

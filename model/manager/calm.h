@@ -16,12 +16,19 @@
 #include "model/config.h"
 #include "model/plan.h"
 
+/* After a move that landed elsewhere the cool-down doubles, up to 2^5 = 32 times (interfaces.md 1.9). */
+#define CALM_MAX_DOUBLINGS 5
+
+struct calm_last {
+    int64_t at_ms; /* wall time when the service was last moved to or from a host of the move; -1 */
+    int missed;    /* so often since then it did not get there */
+};
+
 struct calm_facts {
     int64_t wall_ms;
     int64_t soak_until_ms;       /* wall; quiet after a release; -1: no */
     bool window_open;            /* config_app_open() */
-    const int64_t *last_move_ms; /* per move of the plan: wall time when the service was last moved
-                                    to or from one of its hosts, -1 never; NULL: never */
+    const struct calm_last *last; /* per move of the plan; NULL: never */
     const bool *busy_hosts;      /* per host: another cycle is not verified there; NULL: none */
 };
 
@@ -38,6 +45,9 @@ struct calm {
     char **left_out;   /* per move of the plan: why not, or NULL */
     size_t n_left_out; /* = plan->n_moves */
 };
+
+/* How long a service rests after such a move. */
+int64_t calm_rest_ms(const struct config_app *app, int missed);
 
 struct calm *calm_new(const struct config_app *app, const struct calm_facts *facts,
                       const struct model *model, const struct affinity *rows, size_t n_rows,

@@ -17,6 +17,7 @@
 #include "model/affinity.h"
 #include "model/base/buf.h"
 #include "model/config.h"
+#include "model/manager/calm.h"
 #include "model/manager/daemon.h"
 #include "model/manager/engine.h"
 #include "model/manager/http.h"
@@ -177,9 +178,10 @@ struct move_count {
 int moves_count(struct manager *m, int64_t cycle, struct move_count *out, struct err *err);
 /* Hosts where another cycle is not verified; NULL: none. Caller frees. */
 bool *plan_busy_hosts(struct manager *m, int64_t cycle, const struct model *model);
-/* Wall time of the last move per move of the plan; caller frees. NULL and *err. */
-int64_t *plan_last_moves(struct manager *m, const char *app, const struct model *model,
-                         const struct plan *plan, struct err *err);
+/* The last move of each move's service to or from its hosts; caller frees. NULL and *err. */
+struct calm_last *plan_last_moves(struct manager *m, const struct config_app *app,
+                                  const struct model *model, const struct plan *plan,
+                                  struct err *err);
 
 /* --- manager_command.c --- */
 void command_received(struct manager *m, const char *peer, const char *body, size_t size);

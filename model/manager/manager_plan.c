@@ -154,25 +154,26 @@ bool *plan_busy_hosts(struct manager *m, int64_t cycle, const struct model *mode
     return busy;
 }
 
-static int later(struct manager *m, const char *app, const struct model *model,
-                 const struct move *move, int host, int64_t *last, struct err *err)
+/* What rests longest of all the hosts that a move touches. */
+static int later(struct manager *m, const struct config_app *app, const struct model *model,
+                 const struct move *move, int host, struct calm_last *last, struct err *err)
 {
-    int64_t at = -1;
+    struct calm_last here = {.at_ms = -1};
     if (host < 0)
         return 0;
-    if (store_last_move_ms(m->store, app, model->services[move->service].name,
-                           model->hosts[host].name, &at, err) < 0)
+    if (store_last_move_ms(m->store, app->name, model->services[move->service].name,
+                           model->hosts[host].name, &here.at_ms, &here.missed, err) < 0)
         return -1;
-    if (at > *last)
-        *last = at;
+    if (here.at_ms >= 0 && here.at_ms + calm_rest_ms(app, here.missed) >
+                               last->at_ms + calm_rest_ms(app, last->missed))
+        *last = here;
     return 0;
 }
 
-/* The latest of all hosts that a move touches; -1: never. */
-static int last_move(struct manager *m, const char *app, const struct model *model,
-                     const struct move *move, int64_t *last, struct err *err)
+static int last_move(struct manager *m, const struct config_app *app, const struct model *model,
+                     const struct move *move, struct calm_last *last, struct err *err)
 {
-    *last = -1;
+    *last = (struct calm_last){.at_ms = -1};
     int rc = later(m, app, model, move, move->source, last, err);
     if (rc == 0)
         rc = later(m, app, model, move, move->target, last, err);
@@ -183,10 +184,11 @@ static int last_move(struct manager *m, const char *app, const struct model *mod
     return rc;
 }
 
-int64_t *plan_last_moves(struct manager *m, const char *app, const struct model *model,
-                         const struct plan *plan, struct err *err)
+struct calm_last *plan_last_moves(struct manager *m, const struct config_app *app,
+                                  const struct model *model, const struct plan *plan,
+                                  struct err *err)
 {
-    int64_t *last = mem_array(plan->n_moves + 1, sizeof *last);
+    struct calm_last *last = mem_array(plan->n_moves + 1, sizeof *last);
     int rc = store_read_begin(m->store, err);
     for (size_t i = 0; rc == 0 && i < plan->n_moves; i++)
         rc = last_move(m, app, model, &plan->moves[i], &last[i], err);

@@ -342,14 +342,14 @@ static struct calm *calm_of(struct manager *m, const struct engine_cycle *c,
                             const struct config_app *app, struct err *err)
 {
     const struct docs *d = &m->docs;
-    int64_t *last = plan_last_moves(m, app->name, d->model, d->plan, err);
+    struct calm_last *last = plan_last_moves(m, app, d->model, d->plan, err);
     if (!last)
         return NULL;
     bool *busy = plan_busy_hosts(m, c->id, d->model);
     struct calm_facts facts = {.wall_ms = clock_wall_ms(),
                                .soak_until_ms = -1,
                                .window_open = config_app_open(app, clock_wall_ms()),
-                               .last_move_ms = last,
+                               .last = last,
                                .busy_hosts = busy};
     for (size_t i = 0; i < m->config->n_apps; i++)
         if (app == &m->apps[i].times)

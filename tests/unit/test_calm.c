@@ -21,7 +21,7 @@ struct fixture {
     struct plan *plan;
     struct config_app app;
     struct calm_facts facts;
-    int64_t last[8];
+    struct calm_last last[8];
     bool busy[3];
 };
 
@@ -47,7 +47,7 @@ static void plan_to(struct fixture *f, const int *placement)
     f->plan->status = PLAN_FEASIBLE;
     assert_int_equal(plan_fill(f->plan, f->model, f->rows, 3, placement, &err), 0);
     for (size_t i = 0; i < 8; i++)
-        f->last[i] = -1;
+        f->last[i].at_ms = -1;
 }
 
 static void open_fixture(struct fixture *f)
@@ -74,7 +74,7 @@ static void open_fixture(struct fixture *f)
     f->facts = (struct calm_facts){.wall_ms = NOW,
                                    .soak_until_ms = -1,
                                    .window_open = true,
-                                   .last_move_ms = f->last,
+                                   .last = f->last,
                                    .busy_hosts = f->busy};
 }
 
@@ -135,8 +135,15 @@ static void with_a_service_of_many_replicas(struct fixture *f)
 static void with_cooldown(struct fixture *f)
 {
     f->app.cooldown_ms = 100;
-    f->last[move_at(f, 'b')] = NOW - 99;
-    f->last[move_at(f, 'c')] = NOW - 100;
+    f->last[move_at(f, 'b')].at_ms = NOW - 99;
+    f->last[move_at(f, 'c')].at_ms = NOW - 100;
+}
+static void with_missed_moves(struct fixture *f)
+{
+    f->app.cooldown_ms = 100;
+    f->last[move_at(f, 'b')] = (struct calm_last){NOW - 199, 1};
+    f->last[move_at(f, 'c')] = (struct calm_last){NOW - 400, 2};
+    f->last[move_at(f, 'd')] = (struct calm_last){NOW - 3200, 9}; /* 32 times at most */
 }
 static void with_busy_h3(struct fixture *f)
 {
@@ -193,7 +200,7 @@ static void with_everything_resting(struct fixture *f)
 {
     f->app.cooldown_ms = 100;
     for (size_t i = 0; i < 3; i++)
-        f->last[i] = NOW;
+        f->last[i].at_ms = NOW;
 }
 
 static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table(void **state)
@@ -212,6 +219,8 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         {with_a_service_of_many_replicas, CALM_GO, "bd", 'c',
          "restarts 50 replicas, limit 10 per service"},
         {with_cooldown, CALM_GO, "cd", 'b', "cool-down: last moved there at 1970-01-01T00:16:39"},
+        {with_missed_moves, CALM_GO, "cd", 'b',
+         "cool-down: last moved there at 1970-01-01T00:16:39.801Z, rests 200ms, it had landed"},
         {with_busy_h3, CALM_GO, "b", 'd', "a host is under verification by another cycle"},
         {with_rollout, CALM_GO, "bd", 'c', "rollout in progress"},
         {with_low_coverage, CALM_DRY, "", 0, "coverage 0.50 is below 0.80"},
@@ -266,7 +275,7 @@ static void test_calm_when_a_move_made_room_then_those_that_needed_it_stay_too(v
     plan_to(&f, (const int[]){0, 0, 1, 2});
     f.busy[0] = false;
     f.app.cooldown_ms = 100;
-    f.last[move_at(&f, 'b')] = NOW;
+    f.last[move_at(&f, 'b')].at_ms = NOW;
     plan_measure(f.plan, f.model, f.rows, 3);
     AUTO(calm) struct calm *calm = run(&f);
     kept_names(&f, calm, kept);
@@ -298,7 +307,7 @@ static void test_subset_when_some_moves_are_taken_then_it_passes_the_check_of_pl
     struct err err = ERR_INIT;
     open_fixture(&f);
     f.app.cooldown_ms = 100;
-    f.last[0] = NOW; /* the first goes: seqs 2 and 3 stay */
+    f.last[0].at_ms = NOW; /* the first goes: seqs 2 and 3 stay */
     AUTO(calm) struct calm *calm = run(&f);
     assert_int_equal(calm->kept->n_moves, 2);
     assert_int_equal(calm->kept->moves[0].seq, 2);

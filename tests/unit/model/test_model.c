@@ -219,7 +219,7 @@ static void test_model_check_when_sums_leave_int64_refuses(void **state)
     *ARRAY_PUSH(model->messages, model->n_messages) =
         (struct message){LEVEL_INSTANCE, 0, 1, MODEL_MAX_NUMBER, -1, -1};
     assert_int_equal(model_check(model, &err), -1);
-    assert_string_equal(err.text, "messages[2305]: the sum of all rows leaves 64 bits");
+    assert_string_equal(err.text, "messages[2305]: the sum of all rows is above 2^61");
 }
 
 static void test_model_check_when_both_kinds_of_rows_refuses(void **state)

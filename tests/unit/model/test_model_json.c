@@ -135,7 +135,7 @@ static void test_model_decode_when_sums_leave_int64_is_refused(void **state)
                    i ? "," : "");
     buf_puts(&doc, "]}");
     assert_null(model_decode(doc.data, doc.size, &err));
-    assert_string_equal(err.text, "messages[2305]: the sum of all rows leaves 64 bits");
+    assert_string_equal(err.text, "messages[2305]: the sum of all rows is above 2^61");
 }
 
 static void test_model_decode_when_members_are_absent_sets_defaults(void **state)

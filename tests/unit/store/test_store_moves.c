@@ -210,7 +210,9 @@ static int64_t last_move(struct store *store, const char *app, const char *servi
 {
     struct err err = ERR_INIT;
     int64_t at = -2;
-    assert_int_equal(store_last_move_ms(store, app, service, host, &at, &err), 0);
+    int missed = -1;
+    assert_int_equal(store_last_move_ms(store, app, service, host, &at, &missed, &err), 0);
+    assert_int_equal(missed, 0);
     return at;
 }
 
@@ -228,6 +230,31 @@ static void test_last_move_when_source_or_target_then_its_time(void **state)
     assert_int_equal(last_move(store, "shop", "cart", "n3"), -1);
     assert_int_equal(last_move(store, "shop", "front", "n1"), -1);
     assert_int_equal(last_move(store, "blog", "cart", "n1"), -1);
+}
+
+/* Of cycles one after the other: applied, missed, partial, applied. */
+static void test_last_move_when_missed_then_counted_since_the_last_that_went_well(void **state)
+{
+    struct store *store = ((struct store_fixture *)*state)->store;
+    struct err err = ERR_INIT;
+    static const struct {
+        const char *state;
+        int missed;
+    } steps[] = {{"applied", 0}, {"missed", 1}, {"partial", 2}, {"applied", 0}, {"missed", 1}};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        int64_t id = planned_cycle(store), at = -1, when = 100 * (int64_t)(i + 1);
+        int missed = -1;
+        AUTO_FREE char *text = mem_printf(
+            "{\"seq\":1,\"state\":\"%s\",\"reason\":null,\"service\":\"cart\",\"instance\":"
+            "\"cart-1\",\"instance_now\":null,\"source\":\"n2\",\"target\":\"n1\","
+            "\"intended_ms\":%lld,\"settled_ms\":%lld,\"undo_of\":null,\"detour\":false}",
+            steps[i].state, (long long)when, (long long)when + 5);
+        assert_int_equal(intent(store, id, 1, INTENT_1, when, &err), 0);
+        assert_int_equal(outcome(store, id, text, &err), 0);
+        assert_int_equal(store_last_move_ms(store, "shop", "cart", "n1", &at, &missed, &err), 0);
+        assert_int_equal(at, when + 5);
+        assert_int_equal(missed, steps[i].missed);
+    }
 }
 
 /* At service granularity only hosts whose count of replicas changes were moved to or from. */
@@ -292,6 +319,7 @@ int main(void)
         STORE_TEST(test_documents_when_malformed_then_input_error_and_nothing_written),
         STORE_TEST(test_discard_when_planned_then_reason_else_not_found),
         STORE_TEST(test_last_move_when_source_or_target_then_its_time),
+        STORE_TEST(test_last_move_when_missed_then_counted_since_the_last_that_went_well),
         STORE_TEST(test_read_when_begun_then_one_state_and_writes_after_it),
         STORE_TEST(test_last_move_when_whole_service_then_hosts_that_change),
     };
