@@ -84,6 +84,15 @@ void engine_rearm(struct engine *engine, int app)
     a->dirty = true;
 }
 
+void engine_overtake(struct engine *engine, const struct engine_cycle *by, const char *reason)
+{
+    for (size_t i = 0; i < engine->n_cycles; i++) {
+        struct engine_cycle *c = &engine->cycles[i];
+        if (c != by && c->app == by->app && c->state == CYCLE_PROPOSED)
+            engine_step(engine, c, CYCLE_SUPERSEDED, reason);
+    }
+}
+
 /* The only place where a state changes. A request that was out is forgotten; its stage stays busy
  * until it answers. reason NULL keeps the one there is. */
 void engine_step(struct engine *engine, struct engine_cycle *c, enum cycle_state to,
@@ -103,6 +112,8 @@ void engine_step(struct engine *engine, struct engine_cycle *c, enum cycle_state
     if (engine->token == c->id && !engine_holds_token(c))
         engine->token = 0;
     bool ended = cycle_ended(to) && !cycle_ended(c->saved);
+    if (to == CYCLE_PROPOSED || to == CYCLE_EXECUTING)
+        engine_overtake(engine, c, "a newer cycle");
     if (ended || to == CYCLE_PROPOSED) { /* a proposal may wait for ever, the timer does not */
         engine_rearm(engine, c->app);
         engine_look_anew(engine, c);
@@ -126,9 +137,6 @@ static void on_created(struct engine *engine, const struct engine_event *ev)
         return;
     int app = engine->creating;
     struct engine_app *a = &engine->apps[app];
-    for (size_t i = 0; i < engine->n_cycles; i++)
-        if (engine->cycles[i].app == app && engine->cycles[i].state == CYCLE_PROPOSED)
-            engine_step(engine, &engine->cycles[i], CYCLE_SUPERSEDED, "a newer cycle");
     struct engine_cycle *c = ARRAY_PUSH(engine->cycles, engine->n_cycles);
     c->id = ev->cycle;
     c->app = app;

@@ -4,8 +4,8 @@
  * names the same action until the event that reports it done has come in. Time is an argument.
  *
  * Rules (design.md 3, 4):
- *  - Each app has a timer, set when a cycle ends or is proposed (the next cycle supersedes a
- *    proposal that nobody asked for); one cycle at a time holds the token, due apps queue. settling
+ *  - Each app has a timer, set when a cycle ends or is proposed (a later cycle supersedes a
+ *    proposal that nobody asked for, unless its own plan has the same moves); one cycle at a time holds the token, due apps queue. settling
  *    and verifying do not hold it. Whoever has moves in flight (executing, undoing) is served first.
  *  - A request goes out only when the step before it is committed, its stage is up and idle. Every
  *    sending has a new attempt number, never used again in that cycle; only the answer to the
@@ -160,6 +160,7 @@ enum engine_event_type {
 enum verdict {
     VERDICT_OK,
     VERDICT_NOTHING, /* plan: no moves worth making; verification: cannot be judged */
+    VERDICT_SAME,    /* plan: the moves that another cycle proposes already */
     VERDICT_DRY,     /* plan: moves, but not now (coverage, window): a dry run */
     VERDICT_BAD,     /* execute, undo: a move failed; base of an apply: does not hold */
     VERDICT_STOPPED, /* execute, undo: wound up because it was asked to */

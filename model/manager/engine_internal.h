@@ -19,6 +19,8 @@ void engine_rearm(struct engine *engine, int app);
  * until it answers. reason NULL keeps the one there is. */
 void engine_step(struct engine *engine, struct engine_cycle *c, enum cycle_state to,
                  const char *reason);
+/* Another cycle of the app has found something else: its proposals are no more. */
+void engine_overtake(struct engine *engine, const struct engine_cycle *by, const char *reason);
 /* Finish the move in flight, discard the rest. */
 void engine_stop_executing(struct engine_cycle *c, enum engine_stop why, const char *reason);
 

@@ -95,7 +95,10 @@ static void after_plan(struct engine *engine, struct engine_cycle *c, const stru
 {
     const struct engine_app *a = &engine->apps[c->app];
     char text[120];
-    if (ev->verdict == VERDICT_NOTHING || ev->verdict == VERDICT_DRY) {
+    if (ev->verdict == VERDICT_NOTHING && !c->dry_run)
+        engine_overtake(engine, c, "a newer cycle found nothing worth moving");
+    if (ev->verdict == VERDICT_NOTHING || ev->verdict == VERDICT_DRY ||
+        ev->verdict == VERDICT_SAME) {
         engine_step(engine, c, CYCLE_DONE, ev->reason);
         return;
     }

@@ -297,6 +297,8 @@ static void analyzed_verify(struct manager *m, const struct envelope *env, const
 struct planned {
     struct calm *calm;
     struct savings savings;
+    int64_t proposal; /* of an earlier cycle, waiting; 0: none */
+    char same[60];
 };
 
 static void count_rejected(struct manager *m, const char *why)
@@ -315,10 +317,26 @@ static void count_rejected(struct manager *m, const char *why)
     metrics_move_rejected(m->metrics, "other");
 }
 
+/* A proposal that the new plan only repeats stays: who has read it need not read it again. */
+static int rows_compare(struct manager *m, struct engine_event *ev, struct planned *p,
+                        struct err *err)
+{
+    bool same;
+    if (store_moves_same(m->store, ev->cycle, p->proposal, &same, err) < 0)
+        return -1;
+    if (!same)
+        return 0;
+    snprintf(p->same, sizeof p->same, "the same moves as cycle %lld proposes",
+             (long long)p->proposal);
+    ev->verdict = VERDICT_SAME;
+    ev->reason = p->same;
+    return 0;
+}
+
 static int rows_plan(struct manager *m, struct engine_event *ev, void *ctx, struct err *err)
 {
     int64_t cycle = ev->cycle;
-    const struct planned *p = ctx;
+    struct planned *p = ctx;
     const struct docs *d = &m->docs;
     if (store_plan_save(m->store, cycle, d->plan, d->model, d->options_text.data, d->plan_text.data,
                         d->plan_text.size, err) < 0 ||
@@ -334,7 +352,7 @@ static int rows_plan(struct manager *m, struct engine_event *ev, void *ctx, stru
             store_move_discard(m->store, cycle, d->plan->moves[i].seq, why, err) < 0)
             return -1;
     }
-    return 0;
+    return p->proposal > 0 && ev->verdict == VERDICT_OK ? rows_compare(m, ev, p, err) : 0;
 }
 
 /* What calm is told besides the plan. */
@@ -413,6 +431,19 @@ static void planned_none(struct manager *m, const struct envelope *env)
     calm_free(p.calm);
 }
 
+/* Only a cycle that would propose is compared with one that does. */
+static int64_t waiting_proposal(const struct manager *m, const struct engine_cycle *by)
+{
+    if (by->dry_run || m->engine.apps[by->app].config.mode != MODE_PROPOSE)
+        return 0;
+    for (size_t i = 0; i < m->engine.n_cycles; i++) {
+        const struct engine_cycle *c = &m->engine.cycles[i];
+        if (c != by && c->app == by->app && c->state == CYCLE_PROPOSED)
+            return c->id;
+    }
+    return 0;
+}
+
 static void planned(struct manager *m, const struct envelope *env, const char *body, size_t size)
 {
     struct err err = ERR_INIT;
@@ -432,7 +463,7 @@ static void planned(struct manager *m, const struct envelope *env, const char *b
         result_bad(m, PARTY_PLANNER, env, err.text);
         return;
     }
-    struct planned p = {.calm = calm};
+    struct planned p = {.calm = calm, .proposal = waiting_proposal(m, c)};
     verify_predict(d->model, d->analysis, calm->kept ? calm->kept : d->plan, &p.savings);
     if (d->plan->has_bound)
         metrics_gap(m->metrics, d->plan->planner, plan_gap(d->plan));

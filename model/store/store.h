@@ -120,6 +120,9 @@ int store_moves_known(struct store *store, int64_t limit,
                       void (*each)(void *arg, int64_t cycle, int64_t seq, int64_t intended_ms,
                                    int64_t settled_ms),
                       void *arg, struct err *err);
+/* Have both cycles the same moves still planned? */
+int store_moves_same(struct store *store, int64_t cycle, int64_t other, bool *same,
+                     struct err *err);
 /* Last time (wall ms) a replica of the service was moved to or from the host, or was about to be
  * (intended, also if it failed then); -1 never. *missed: how often since the last time that it went
  * well it landed elsewhere, wholly or in part. */

@@ -330,6 +330,30 @@ int store_moves_known(struct store *store, int64_t limit,
     return rc;
 }
 
+int store_moves_same(struct store *store, int64_t cycle, int64_t other, bool *same,
+                     struct err *err)
+{
+#define PLANNED(cycle)                                                                             \
+    "SELECT service, instance, source, target, restarts FROM moves"                                \
+    " WHERE cycle_id = " cycle " AND state = 'planned'"
+    static const char sql[] =
+        "SELECT NOT EXISTS (" PLANNED("?1") " EXCEPT " PLANNED("?2") ")"
+        " AND NOT EXISTS (" PLANNED("?2") " EXCEPT " PLANNED("?1") ")";
+#undef PLANNED
+    sqlite3_stmt *statement = store_use(store, ST_MOVES_SAME, sql, err);
+    if (!statement) {
+        return -1;
+    }
+    bind_int(statement, 1, cycle);
+    bind_int(statement, 2, other);
+    if (store_step(store, statement, err) < 0) {
+        return -1;
+    }
+    *same = column_int(statement, 0, 0) != 0;
+    sqlite3_reset(statement);
+    return 0;
+}
+
 int store_last_move_ms(struct store *store, const char *app, const char *service,
                        const char *host, int64_t *out, int *missed, struct err *err)
 {

@@ -165,7 +165,7 @@ static void answer(struct world *w, enum party stage, bool well)
                               .stage = stage,
                               .cycle = s->cycle,
                               .attempt = s->attempt,
-                              .verdict = well ? VERDICT_OK : (enum verdict)roll(w, 6),
+                              .verdict = well ? VERDICT_OK : (enum verdict)roll(w, 7),
                               .value = (int64_t)roll(w, 3),
                               .flag = roll(w, 2) == 0,
                               .reason = "as it happens"};
