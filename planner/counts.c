@@ -1,8 +1,8 @@
 /* counts.c - builds and solves the program with GLPK 5.0 (planning.md 7 has its pitfalls).
  *
- * x[class, host] counts; y[row, host] <= X_a / d_a and X_b / d_b, where X sums the classes of an end, so
- * that the best y is the score's smaller share. A search for what is better than the known placement:
- * where there is nothing such, that is the proof. */
+ * x[class, host] counts; y[row, host] <= X_a / d_a and X_b / d_b, where X sums the classes of an
+ * end, so that the best y is the score's smaller share. A search for what is better than the known
+ * placement: where there is nothing such, that is the proof. */
 #include "planner/counts.h"
 
 #include <glpk.h>
@@ -21,7 +21,8 @@
 /* What counts as better: the solver's tolerance on that. */
 #define STEP (1e-7 * TOTAL)
 
-struct class {
+struct class
+{
     int service, first, n; /* n instances, `first` among them */
     int x;                 /* column of host 0 */
     int *start;            /* by host */
@@ -35,11 +36,11 @@ struct counts {
     struct class *classes;
     int n_classes;
     int *class_of;    /* by instance; -1: fixed */
-    int *fixed;      /* service × host: what stays */
-    int64_t *room;   /* host × dims: beside what stays */
-    int used;        /* column of host 0, objective hosts */
-    double scale;    /* of degrees */
-    bool loose;      /* needs are smallest of a service: a bound, not a placement */
+    int *fixed;       /* service × host: what stays */
+    int64_t *room;    /* host × dims: beside what stays */
+    int used;         /* column of host 0, objective hosts */
+    double scale;     /* of degrees */
+    bool loose;       /* needs are smallest of a service: a bound, not a placement */
     int *rows, *cols; /* matrix in triplets, from 1 */
     double *values;
     size_t n_values, cap_values;
@@ -88,9 +89,8 @@ static void class_put(struct counts *c, int instance, bool whole)
 {
     const struct space *space = c->space;
     int service = space->model->instances[instance].service, k = 0;
-    while (k < c->n_classes &&
-           (c->classes[k].service != service ||
-            (!whole && !alike(space, c->classes[k].first, instance))))
+    while (k < c->n_classes && (c->classes[k].service != service ||
+                                (!whole && !alike(space, c->classes[k].first, instance))))
         k++;
     if (k == c->n_classes) {
         c->classes[k] = (struct class){.service = service, .first = instance};
@@ -103,7 +103,7 @@ static void class_put(struct counts *c, int instance, bool whole)
     if (space->start[instance] >= 0)
         class->start[space->start[instance]]++;
     else
-        class->new++;
+        class->new ++;
     c->loose |= whole && !alike(space, class->first, instance);
 }
 
@@ -334,7 +334,7 @@ static void add_even(struct counts *c, int budget)
             value_add(c, at_least, it->x + h, 1);
             value_add(c, at_most, it->x + h, 1);
         }
-        for (int size = it->new > 0; size <= it->n && size <= space->n_hosts; size++) {
+        for (int size = it->new > 0; size <= it->n &&size <= space->n_hosts; size++) {
             int u = column_add(c, GLP_BV, 1, 0);
             value_add(c, one, u, 1);
             if (size > 0 && budget > 0)
@@ -609,8 +609,7 @@ static struct counts_end end_read(const struct counts *c, const struct finding_e
 }
 
 struct counts_end counts_solve(struct space *space, const struct plan_options *options,
-                               int64_t deadline_ms, int64_t limit, int *best_at,
-                               struct value *best)
+                               int64_t deadline_ms, int64_t limit, int *best_at, struct value *best)
 {
     struct counts counts = {.space = space, .options = options};
     struct counts_end none = {.bound = INFINITY, .hosts_bound = -1};

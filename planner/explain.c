@@ -49,12 +49,11 @@ static void explain_one(const struct place *place, const struct plan_options *op
             return;
         }
     }
-    const char *why = rules_problem(place->rules, space->model->instances[i].service,
-                                    place->at[i], host);
+    const char *why =
+        rules_problem(place->rules, space->model->instances[i].service, place->at[i], host);
     if (why)
         buf_puts(out, why);
-    else if (place->n_moved >= place_budget(space, options) &&
-             place->at[i] == space->start[i])
+    else if (place->n_moved >= place_budget(space, options) && place->at[i] == space->start[i])
         buf_puts(out, "no moves left");
     else if (options->objective == OBJECTIVE_HOSTS)
         buf_puts(out, "would not keep the hosts fewest or the total best");
@@ -86,7 +85,8 @@ static bool explain_full(const struct teams *teams, const struct team *team, str
     return false;
 }
 
-/* Why the service does not spread over the hosts of the other one: that is tried, and taken back. */
+/* Why the service does not spread over the hosts of the other one: that is tried, and taken back.
+ */
 static void explain_team(struct teams *teams, const struct plan_options *options, int service,
                          int other, struct buf *out)
 {
@@ -167,8 +167,7 @@ static void explain_row(const struct place *place, const struct plan_options *op
                 b = i;
         }
         if (a < 0 || b < 0) {
-            buf_printf(out, "%s has no instance",
-                       model->services[a < 0 ? row->a : row->b].name);
+            buf_printf(out, "%s has no instance", model->services[a < 0 ? row->a : row->b].name);
             return;
         }
     }

@@ -73,7 +73,8 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
     if (verdict != EXHAUST_OPEN) {
         a->proven = true;
         a->best.none = verdict == EXHAUST_NONE;
-        a->end.bound = verdict == EXHAUST_FOUND && options->objective == OBJECTIVE_AFFINITY ? top : INFINITY;
+        a->end.bound =
+            verdict == EXHAUST_FOUND && options->objective == OBJECTIVE_AFFINITY ? top : INFINITY;
         a->end.hosts_bound = options->objective == OBJECTIVE_HOSTS ? a->best.hosts : -1;
         a->why = "every placement was tried";
         return;
@@ -89,8 +90,9 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
     a->effort.cut = !a->end.proven;
     a->proven = a->end.proven;
     a->best.none = a->proven && !a->best.valid;
-    a->why = a->proven ? "counts of services on hosts as an integer program"
-                       : "counts of services on hosts as an integer program, ended before the proof";
+    a->why = a->proven
+                 ? "counts of services on hosts as an integer program"
+                 : "counts of services on hosts as an integer program, ended before the proof";
 }
 
 int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
@@ -110,8 +112,8 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
     if (!answer.best.valid)
         return 1;
     out->has_bound = true;
-    out->affinity_bound = fmin(answer.end.bound,
-                               bound_affinity(space->model, space->rows, space->n_rows,
+    out->affinity_bound =
+        fmin(answer.end.bound, bound_affinity(space->model, space->rows, space->n_rows,
                                               options->move_stateful, true));
     out->hosts_bound = answer.end.hosts_bound;
     if (answer.proven && options->objective == OBJECTIVE_AFFINITY)

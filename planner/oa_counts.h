@@ -1,12 +1,14 @@
-/* oa_counts.h - the steps of oa's ladder that need counts instead of patterns (counts.h): whole services,
- * rows between replicas, rules that patterns cannot say, budgets of moves, fewest hosts. */
+/* oa_counts.h - the steps of oa's ladder that need counts instead of patterns (counts.h): whole
+ * services, rows between replicas, rules that patterns cannot say, budgets of moves, fewest hosts.
+ */
 #ifndef REMAP_PLANNER_OA_COUNTS_H
 #define REMAP_PLANNER_OA_COUNTS_H
 
 #include "planner/space.h"
 
 /* 1: *out is the answer (always at service granularity, or where patterns have no form); 0: nothing
- * is proven, patterns may do better in the time that is left; -1: *err. The space must be strict. */
+ * is proven, patterns may do better in the time that is left; -1: *err. The space must be strict.
+ */
 int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
                  struct err *err);
 

@@ -219,21 +219,21 @@ static void plan_bound(struct plan *plan, const struct model *model,
         plan->status = PLAN_OPTIMAL;
 }
 
-/* The best that hubs finds for 1, 2, 5, 10 … restarts, up to those of the plan. Each point has its
+/* The best that hubs finds for 1, 3, 10, 30 … restarts, up to those of the plan. Each point has its
  * part of the time limit; a larger budget never counts for less. */
 static int plan_frontier(struct plan *plan, const struct model *model,
                          const struct analysis *analysis, const struct plan_options *options,
                          struct err *err)
 {
-    static const int64_t steps[] = {1, 2, 5};
+    static const int64_t steps[] = {1, 3};
     struct plan_options limited = *options;
     int64_t most = plan->restarts, points = 0;
     for (int64_t ten = 1; ten < most; ten *= 10)
-        points += 3;
+        points += 2;
     limited.time_limit_ms = options->time_limit_ms / (points > 0 ? points : 1) + 1;
     struct frontier_point last = {0, plan->affinity_before, plan->hosts_before};
     *ARRAY_PUSH(plan->frontier, plan->n_frontier) = last;
-    for (int64_t k = 0, ten = 1; steps[k] * ten < most; k = (k + 1) % 3, ten *= k ? 1 : 10) {
+    for (int64_t k = 0, ten = 1; steps[k] * ten < most; k = (k + 1) % 2, ten *= k ? 1 : 10) {
         AUTO(plan) struct plan *point = plan_new();
         limited.max_moves = steps[k] * ten;
         point->granularity = options->granularity;

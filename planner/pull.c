@@ -1,7 +1,7 @@
-/* pull.c - one step of an instance-wise search: an edge, sometimes a path of edges, is drawn; a host
- * and a share; replicas of all its groups come to that host up to the share; residents that are not of
- * them leave, cheapest first, each to where it fits and gains most. Now and then two hosts exchange
- * what has partners, which is how clusters come to hosts of their size. */
+/* pull.c - one step of an instance-wise search: an edge, sometimes a path of edges, is drawn; a
+ * host and a share; replicas of all its groups come to that host up to the share; residents that
+ * are not of them leave, cheapest first, each to where it fits and gains most. Now and then two
+ * hosts exchange what has partners, which is how clusters come to hosts of their size. */
 #include "planner/pull.h"
 
 #include <math.h>
@@ -250,7 +250,7 @@ static double fill(const struct place *place, int host)
 }
 
 /* Where the instance fits and gains most; among equals the fullest. */
-static int refuge(struct puller *p, int instance, int not)
+static int refuge(struct puller *p, int instance, int not )
 {
     const struct place *place = p->place;
     const struct space *space = place->space;
@@ -316,7 +316,8 @@ static bool host_relieve(struct puller *p, int host)
 static double share_draw(struct puller *p, const int *groups, int host)
 {
     const struct place *place = p->place;
-    int small = place->space->size[groups[0]] < place->space->size[groups[1]] ? groups[0] : groups[1];
+    int small =
+        place->space->size[groups[0]] < place->space->size[groups[1]] ? groups[0] : groups[1];
     int size = place->space->size[small], have = count_on(place, small, host);
     double u = share_on(place, groups[0], host), v = share_on(place, groups[1], host);
     double least = fmin(u, v), most = fmax(u, v);
@@ -400,7 +401,8 @@ static bool step_home(struct puller *p)
 static double energy(const struct puller *p)
 {
     const struct place *place = p->place;
-    return place->score - place->paid - p->price_host * place->n_used - p->price_move * place->n_moved;
+    return place->score - place->paid - p->price_host * place->n_used -
+           p->price_move * place->n_moved;
 }
 
 static void keep(struct place *place, const struct plan_options *options, int *best_at,
@@ -417,7 +419,7 @@ static bool step(struct puller *p, bool limited)
 {
     int64_t excess = p->place->excess;
     uint32_t kind = rng_below(p->rng, 1000);
-    bool done = kind < EXCHANGES                        ? step_exchange(p)
+    bool done = kind < EXCHANGES                         ? step_exchange(p)
                 : limited && kind < EXCHANGES + HOMEWARD ? step_home(p)
                                                          : step_pull(p);
     return done && p->place->excess <= excess;

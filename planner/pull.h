@@ -1,7 +1,7 @@
 /* pull.h - search in large neighbourhoods: partners are pulled together on one host, what stands in
- * their way there goes where it loses least, and all of that is one step of annealing. Where rows are
- * between services of many replicas single moves lead nowhere: a replica gains only beside its share
- * of the partner's. Capacities and rules hold after every step. */
+ * their way there goes where it loses least, and all of that is one step of annealing. Where rows
+ * are between services of many replicas single moves lead nowhere: a replica gains only beside its
+ * share of the partner's. Capacities and rules hold after every step. */
 #ifndef REMAP_PLANNER_PULL_H
 #define REMAP_PLANNER_PULL_H
 
@@ -28,7 +28,7 @@ struct puller {
     double weights;
     struct pull_undo {
         int instance, from;
-    } *undo; /* of this step */
+    } * undo; /* of this step */
     size_t n_undo, cap_undo;
     double price_host, price_move;
     int64_t cost;    /* moves and looks of this step: its count of iterations */

@@ -1,5 +1,6 @@
-/* service.c - the search over the host sets of services: annealing with soft capacities to a placement
- * that holds, large steps from there, all placements where they are few and nothing was found. */
+/* service.c - the search over the host sets of services: annealing with soft capacities to a
+ * placement that holds, large steps from there, all placements where they are few and nothing was
+ * found. */
 #include "planner/service.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 /* Steps of pulling per service, and per ms of the time limit: a step costs some 100 µs at a few
  * thousand replicas. */
 #define PULLS_PER_SERVICE 220
-#define PULLS_PER_MS 12
+#define PULLS_PER_MS 10
 #define PULLS_MORE_MS 10000
 
 /* A partner's team by a random link of the service; NULL when it has none. */
@@ -49,8 +50,8 @@ static void set_propose(struct teams *teams, const struct team *team, struct rng
     set_of(teams, team);
     int host = (int)rng_below(rng, (uint32_t)space->n_hosts);
     if (partner && rng_below(rng, 4))
-        host = teams->puller->place->at[teams->members[partner->first +
-                                                       (int)rng_below(rng, (uint32_t)partner->n)]];
+        host = teams->puller->place
+                   ->at[teams->members[partner->first + (int)rng_below(rng, (uint32_t)partner->n)]];
     if (kind == 7)
         set_clear(teams);
     else if (kind < 6 && teams->n_set > 0 && (kind == 3 || teams->n_set == team->n || kind == 4))
@@ -70,15 +71,15 @@ static double energy_of(const struct teams *teams, const struct energy *prices,
     double extra = options->max_moves >= 0 && teams->asked > options->max_moves
                        ? (double)(teams->asked - options->max_moves)
                        : 0;
-    return place->score - teams->paid - prices->over * (place->over + 0.06 * ((double)place->excess + extra)) -
+    return place->score - teams->paid -
+           prices->over * (place->over + 0.06 * ((double)place->excess + extra)) -
            prices->host * place->n_used - prices->move * (double)teams->restarts;
 }
 
 static void team_step(struct teams *teams, const struct energy *prices,
                       const struct plan_options *options, double temperature, struct rng *rng)
 {
-    struct team *team =
-        &teams->teams[teams->movable[rng_below(rng, (uint32_t)teams->n_movable)]];
+    struct team *team = &teams->teams[teams->movable[rng_below(rng, (uint32_t)teams->n_movable)]];
     bool home = team->moved && team->placed == team->n && rng_below(rng, 12) == 0;
     double before = energy_of(teams, prices, options);
     teams->puller->n_undo = 0;
@@ -139,8 +140,8 @@ static void anneal_round(struct teams *teams, const struct plan_options *options
 }
 
 /* Until something holds. */
-static void rounds(struct teams *teams, const struct plan_options *options,
-                   struct effort *effort, int *best_at, struct value *best)
+static void rounds(struct teams *teams, const struct plan_options *options, struct effort *effort,
+                   int *best_at, struct value *best)
 {
     double hot = 2;
     for (int round = 0; round < ROUNDS && !best->valid && !effort->cut; round++) {
@@ -149,8 +150,8 @@ static void rounds(struct teams *teams, const struct plan_options *options,
     }
 }
 
-void service_search(struct space *space, const struct plan_options *options,
-                    struct effort *effort, int *best_at, struct value *best)
+void service_search(struct space *space, const struct plan_options *options, struct effort *effort,
+                    int *best_at, struct value *best)
 {
     struct teams teams;
     struct puller puller;
@@ -392,8 +393,13 @@ enum exhaust_verdict service_exhaust(struct space *space, const struct plan_opti
     bool ok = true;
     puller_init(&puller, place, &rng);
     teams_init(&teams, &puller);
-    *t = (struct trial){.teams = &teams, .options = options, .effort = effort, .first = first,
-                        .best_at = best_at, .best = best, .top = -INFINITY};
+    *t = (struct trial){.teams = &teams,
+                        .options = options,
+                        .effort = effort,
+                        .first = first,
+                        .best_at = best_at,
+                        .best = best,
+                        .top = -INFINITY};
     t->n = teams.n_movable;
     ok = t->n <= MAX_TEAMS && !effort->cut;
     for (int k = 0; k < t->n && ok; k++)

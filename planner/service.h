@@ -1,15 +1,16 @@
-/* service.h - hubs at service granularity: a move gives a whole service a set of hosts, its replicas
- * spread evenly over them (contract.md 3), as a patch of a Deployment's template does. */
+/* service.h - hubs at service granularity: a move gives a whole service a set of hosts, its
+ * replicas spread evenly over them (contract.md 3), as a patch of a Deployment's template does. */
 #ifndef REMAP_PLANNER_SERVICE_H
 #define REMAP_PLANNER_SERVICE_H
 
 #include "planner/exhaust.h"
 
 /* As hubs_search(). */
-void service_search(struct space *space, const struct plan_options *options,
-                    struct effort *effort, int *best_at, struct value *best);
+void service_search(struct space *space, const struct plan_options *options, struct effort *effort,
+                    int *best_at, struct value *best);
 
-/* As exhaust_best(), over the sets of hosts of all services; `first`: ends at the first that holds. */
+/* As exhaust_best(), over the sets of hosts of all services; `first`: ends at the first that holds.
+ */
 enum exhaust_verdict service_exhaust(struct space *space, const struct plan_options *options,
                                      bool first, struct effort *effort, int *best_at,
                                      struct value *best, double *top);

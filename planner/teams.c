@@ -19,8 +19,8 @@ static bool team_uniform(const struct teams *teams, const struct team *team)
     for (int k = 1; k < team->n; k++)
         if (memcmp(&space->need[members[k] * space->dims], &space->need[members[0] * space->dims],
                    (size_t)space->dims * sizeof *space->need) != 0 ||
-            memcmp(space->groups[members[k]], space->groups[members[0]],
-                   sizeof space->groups[0]) != 0)
+            memcmp(space->groups[members[k]], space->groups[members[0]], sizeof space->groups[0]) !=
+                0)
             return false;
     return true;
 }
@@ -164,8 +164,8 @@ void team_refresh(struct teams *teams, struct team *team)
     team->moved = moved;
 }
 
-/* Gives replicas in name order the hosts with something left: first who is at `home` already, then the
- * others in host order, as service_assign() of plan_service.c does. Results in teams->to. */
+/* Gives replicas in name order the hosts with something left: first who is at `home` already, then
+ * the others in host order, as service_assign() of plan_service.c does. Results in teams->to. */
 static void replicas_assign(struct teams *teams, const struct team *team, const int *home)
 {
     int at = 0;
@@ -192,8 +192,7 @@ void team_spread(struct teams *teams, struct team *team)
     int share = team->n / teams->n_set, extra = team->n % teams->n_set;
     for (int k = 0; k < teams->n_set; k++)
         teams->left[teams->set[k]] = share + (k < extra);
-    replicas_assign(teams, team,
-                    team->uniform ? teams->puller->place->at : teams->space->start);
+    replicas_assign(teams, team, team->uniform ? teams->puller->place->at : teams->space->start);
     for (int k = 0; k < team->n; k++)
         puller_move(teams->puller, teams->members[team->first + k], teams->to[k]);
     team_refresh(teams, team);
@@ -250,9 +249,12 @@ void teams_keep(struct teams *teams, const struct plan_options *options, int *be
                 struct value *best)
 {
     const struct place *place = teams->puller->place;
-    struct value value = {.objective = options->objective, .score = place->score,
+    struct value value = {.objective = options->objective,
+                          .score = place->score,
                           .paid = teams->paid,
-                          .hosts = place->n_used, .moves = (int)teams->restarts, .valid = true};
+                          .hosts = place->n_used,
+                          .moves = (int)teams->restarts,
+                          .valid = true};
     if ((best->valid && !value_better(&value, best)) || !teams_hold(teams, options))
         return;
     *best = value;

@@ -1,18 +1,18 @@
-/* teams.h - services that move as a whole (contract.md 3, granularity service): a service stays as it
- * is or spreads over a set of hosts with counts that differ by at most one. Which replica then is where
- * follows from the counts alone, as in plan_service.c, so that heterogeneous replicas weigh what they
- * will weigh. */
+/* teams.h - services that move as a whole (contract.md 3, granularity service): a service stays as
+ * it is or spreads over a set of hosts with counts that differ by at most one. Which replica then
+ * is where follows from the counts alone, as in plan_service.c, so that heterogeneous replicas
+ * weigh what they will weigh. */
 #ifndef REMAP_PLANNER_TEAMS_H
 #define REMAP_PLANNER_TEAMS_H
 
 #include "planner/pull.h"
 
-struct team { /* the replicas of a service */
-    int first, n;  /* in `members`, by name */
-    int placed;    /* had a host at the start */
-    double price;  /* of moving it, in the score */
-    bool fixed;    /* some placed replica stays: all do */
-    bool uniform;  /* all replicas are alike, to loads and rows */
+struct team {     /* the replicas of a service */
+    int first, n; /* in `members`, by name */
+    int placed;   /* had a host at the start */
+    double price; /* of moving it, in the score */
+    bool fixed;   /* some placed replica stays: all do */
+    bool uniform; /* all replicas are alike, to loads and rows */
     bool moved;
 };
 
@@ -21,13 +21,13 @@ struct teams {
     struct puller *puller; /* moves go through it; its place is theirs */
     struct team *teams;    /* by service */
     int *members;
-    int *movable, n_movable; /* services */
-    double paid;      /* prices of services that are moved */
-    int64_t restarts; /* placed replicas of these */
-    int64_t asked;    /* all replicas of these: what --max-moves limits */
-    int64_t step_cost; /* a step that looks and moves more is given up */
-    int *set, n_set;  /* hosts of a proposal; the first ones get the larger counts */
-    bool *chosen;     /* by host: in the set */
+    int *movable, n_movable;         /* services */
+    double paid;                     /* prices of services that are moved */
+    int64_t restarts;                /* placed replicas of these */
+    int64_t asked;                   /* all replicas of these: what --max-moves limits */
+    int64_t step_cost;               /* a step that looks and moves more is given up */
+    int *set, n_set;                 /* hosts of a proposal; the first ones get the larger counts */
+    bool *chosen;                    /* by host: in the set */
     int *left, *tally, *to, *listed; /* scratch; the first two are 0 between uses */
 };
 
@@ -54,8 +54,8 @@ void teams_set(struct teams *teams, const int *at);
 /* Any placement of as many replicas per service and host; who goes where follows. */
 void teams_set_counts(struct teams *teams, const int *at);
 
-/* All are placed, no host that a moved service is on is over capacity, all rules hold (or are broken
- * nowhere more than at the start), and not too many replicas move. */
+/* All are placed, no host that a moved service is on is over capacity, all rules hold (or are
+ * broken nowhere more than at the start), and not too many replicas move. */
 bool teams_hold(const struct teams *teams, const struct plan_options *options);
 /* Keeps the placement in *best where it holds and is better. */
 void teams_keep(struct teams *teams, const struct plan_options *options, int *best_at,

@@ -1,5 +1,5 @@
-/* teams_pull.c - large steps over whole services: a cluster of partners gets a set of hosts in common;
- * blocks of other services leave what is too full then, cheapest first. */
+/* teams_pull.c - large steps over whole services: a cluster of partners gets a set of hosts in
+ * common; blocks of other services leave what is too full then, cheapest first. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -155,8 +155,7 @@ static bool touched_mend(struct teams *teams)
 
 static int any_replica(struct teams *teams, const struct team *team)
 {
-    return teams->members[team->first +
-                          (int)rng_below(teams->puller->rng, (uint32_t)team->n)];
+    return teams->members[team->first + (int)rng_below(teams->puller->rng, (uint32_t)team->n)];
 }
 
 /* Up to `most` hosts for all services of the cluster: some of what one of them has, or any. */
@@ -192,7 +191,9 @@ static bool step_pull(struct teams *teams)
         small = cluster[n]->n < small ? cluster[n]->n : small;
         n++;
     }
-    int most = rng_below(p->rng, 3) == 0 ? 1 : 1 + (int)rng_below(p->rng, (uint32_t)(small < 12 ? small : 12));
+    int most = rng_below(p->rng, 3) == 0
+                   ? 1
+                   : 1 + (int)rng_below(p->rng, (uint32_t)(small < 12 ? small : 12));
     if (rng_below(p->rng, 4) == 0)
         most = small < 16 ? small : 16;
     int n_base = n_movable ? base_draw(teams, cluster, n, base, most) : 0;
@@ -292,8 +293,7 @@ static bool step_exchange(struct teams *teams)
             }
         team_spread(teams, team);
     }
-    return p->n_undo > 0 && host_relieve(teams, a) && host_relieve(teams, b) &&
-           touched_mend(teams);
+    return p->n_undo > 0 && host_relieve(teams, a) && host_relieve(teams, b) && touched_mend(teams);
 }
 
 static bool step_home(struct teams *teams)
@@ -341,7 +341,8 @@ static void step_back(struct teams *teams)
     size_t n = p->n_undo;
     puller_back(p, 0);
     for (size_t k = 0; k < n; k++)
-        if (k == 0 || team_of(teams, p->undo[k].instance) != team_of(teams, p->undo[k - 1].instance))
+        if (k == 0 ||
+            team_of(teams, p->undo[k].instance) != team_of(teams, p->undo[k - 1].instance))
             team_refresh(teams, team_of(teams, p->undo[k].instance));
 }
 
@@ -365,7 +366,8 @@ static void trim(struct teams *teams, const struct plan_options *options, int *b
     }
 }
 
-/* With a budget moves have a price, which rises while too many are away from home and falls else. */
+/* With a budget moves have a price, which rises while too many are away from home and falls else.
+ */
 struct control {
     double first; /* share of all degrees, over the moves of the budget */
     double up, down;
@@ -386,8 +388,7 @@ static void pass(struct teams *teams, const struct plan_options *options,
     p->price_move = limited ? control->first * space->total / (double)(options->max_moves + 1)
                             : 1e-4 * space->mean;
     for (int64_t s = 0; s < steps && p->n_edges > 0 && teams->n_movable > 0; s++) {
-        double temperature =
-            HOT * pow(COLD / HOT, (double)s / (double)steps) * space->grain;
+        double temperature = HOT * pow(COLD / HOT, (double)s / (double)steps) * space->grain;
         double before = energy(teams);
         p->n_undo = 0;
         p->cost = 4;

@@ -1,5 +1,5 @@
-/* explain_test.c - every reason of `discarded`, computed anew from model and plan alone: what is said
- * to be fixed is, what is said not to fit does not, a total changes as is said. */
+/* explain_test.c - every reason of `discarded`, computed anew from model and plan alone: what is
+ * said to be fixed is, what is said not to fit does not, a total changes as is said. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,8 +103,7 @@ static enum reason piece_check(const struct sample *s, uint64_t seed, const char
     int start = model->instances[i].host;
     AUTO_FREE int *at = mem_dup(s->plan->placement, model->n_instances * sizeof *at);
     at[i] = host;
-    const char *fixed =
-        start < 0 ? NULL : instance_fixed_why(model, i, s->options.move_stateful);
+    const char *fixed = start < 0 ? NULL : instance_fixed_why(model, i, s->options.move_stateful);
     if (fixed || (dim < 0 && !starts(why, "rule ") && !starts(why, "changes") &&
                   !starts(why, "would") && !starts(why, "the host") && !starts(why, "no moves"))) {
         if (!fixed || strcmp(why, fixed) != 0)
