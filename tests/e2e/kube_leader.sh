@@ -2,20 +2,18 @@
 # of a move and its volume is lost: the other takes over and puts back what cannot come to its end;
 # another time it adopts what did. Paused by kubectl alone.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_kube.sh"
 
 command -v curl >/dev/null || skip "leader: curl is not installed"
-cluster() { "$REMAP_SOURCE/etc/cluster" "$@" --dir "$dir/cluster"; }
-run "$REMAP_SOURCE/etc/cluster" up --no-build --fake 4 --dir "$dir/cluster"
-[ "$status" -ne 3 ] || skip "leader: ${err##*$'\n'}"
-is "etc/cluster up" "$status" 0
-[ "$status" -eq 0 ] || finish
-take_down() { cleanup_daemons; cluster down >/dev/null 2>&1; cleanup; }
-cleanup_daemons() { for pid in "${started_pids[@]}"; do kill -9 "$pid" 2>/dev/null; done; }
+cluster_up leader --fake 4
+take_down()
+{
+    for pid in "${started_pids[@]}"; do
+        kill -9 "$pid" 2>/dev/null
+    done
+    cluster_down
+}
 trap take_down EXIT
-export KUBECONFIG=$dir/cluster/users/admin
-for path in ${KUBEBUILDER_ASSETS:-} "${XDG_CACHE_HOME:-$HOME/.cache}"/remap/kubernetes-*; do
-    [ -x "$path/kubectl" ] && kubectl=$path/kubectl
-done
 k() { "$kubectl" --namespace shop "$@"; }
 
 # --- a shop of four services, one after the other calls the next ---
@@ -94,34 +92,6 @@ up()
     started_pids+=("$started")
     wait_for "$1 is up" 30 remap status -c "$dir/$1.yaml"
 }
-# spans PORT: what a tracer would send of front → cart → user → mail, a hundred calls each
-spans()
-{
-    local now i from to pair
-    now=$(date +%s)
-    for pair in front:cart cart:user user:mail; do
-        from=${pair%:*} to=${pair#*:}
-        {
-            echo '{"resourceSpans":['
-            for side in "$from 3 a" "$to 2 b"; do
-                set -- $side "$1"
-                [ "$1" = "$from" ] || echo ,
-                echo '{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"'"$1"'"}},
-                    {"key":"k8s.namespace.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":['
-                for i in $(seq 100); do
-                    [ "$i" = 1 ] || echo ,
-                    printf '{"traceId":"%032x","spanId":"%s%015x"%s,"name":"call","kind":%s,"startTimeUnixNano":"%s000000000","endTimeUnixNano":"%s001000000"}' \
-                        $((i + 1000)) "$3" "$i" "$([ "$2" = 3 ] || printf ',"parentSpanId":"a%015x"' "$i")" "$2" "$now" "$now"
-                done
-                echo ']}]}'
-                set -- "$4"
-            done
-            echo ']}'
-        } | sed "s/\"traceId\":\"00000000/\"traceId\":\"$(printf '%08x' $((RANDOM * 32768 + RANDOM)))/" >spans.json
-        curl -sf -H 'Content-Type: application/json' --data-binary @spans.json \
-            "http://127.0.0.1:$1/v1/traces" >/dev/null || fails "spans are not taken"
-    done
-}
 template() { k get deployment -o jsonpath='{range .items[*]}{.metadata.name} {.spec.template.spec}{"\n"}{end}'; }
 marks() { k get deployment -o jsonpath='{range .items[*]}{.metadata.annotations.remap/intent}{"\n"}{end}' | grep -c cycle; }
 holder() { k get lease remap -o jsonpath='{.spec.holderIdentity}'; }
@@ -140,8 +110,8 @@ wait_for "a leads" 30 says a lease "lease shop/remap is ours"
 up b
 wait_for "b sees who leads" 30 says b lease "is held by"
 sleep 1 # spans of the second in which the receiver opened count as unknown
-spans 24318
-spans 24319
+spans 127.0.0.1:24318 shop "" front:cart cart:user user:mail
+spans 127.0.0.1:24319 shop "" front:cart cart:user user:mail
 leader=$(holder)
 
 # --- paused by kubectl ---
@@ -186,7 +156,7 @@ wait_for "b's second cycle ends" 120 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/b/
 for name in front cart user mail; do
     k rollout status "deployment/$name" --timeout=120s >/dev/null
 done
-spans 24319
+spans 127.0.0.1:24319 shop "" front:cart cart:user user:mail
 r b trigger shop
 wait_for "b moves" 120 state_is b 3 done
 ok "b has moved" [ "$(moved b 3)" -gt 0 ]

@@ -1,19 +1,10 @@
 # etc/kubernetes on a real API server: every overlay is accepted, each gives the account the rights it
 # names and no others, and whoever steals its token can move workloads and nothing else.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_kube.sh"
 
 manifests=$REMAP_SOURCE/etc/kubernetes
-run "$REMAP_SOURCE/etc/cluster" up --no-build --fake 2 --dir "$dir/cluster"
-[ "$status" -ne 3 ] || skip "manifests: ${err##*$'\n'}"
-is "etc/cluster up" "$status" 0
-[ "$status" -eq 0 ] || finish
-trap '"$REMAP_SOURCE/etc/cluster" down --dir "$dir/cluster" >/dev/null 2>&1; cleanup' EXIT
-export KUBECONFIG=$dir/cluster/users/admin
-kubectl=$(sed -n 's/^kubectl=//p' "$dir/cluster/programs" 2>/dev/null)
-for path in ${KUBEBUILDER_ASSETS:-} "${XDG_CACHE_HOME:-$HOME/.cache}"/remap/kubernetes-*; do
-    [ -x "$path/kubectl" ] && kubectl=$path/kubectl
-done
-k() { "$kubectl" "$@"; }
+cluster_up manifests --fake 2
 
 account=system:serviceaccount:remap:remap
 # may VERB RESOURCE[:SUBRESOURCE] NAMESPACE: yes or no

@@ -1,0 +1,156 @@
+# remap as a Pod on real nodes: the image of etc/image, the manifests of etc/kubernetes/act, its own
+# service account with nothing more than its RBAC. It moves real containers that answer all the time,
+# and goes on with its store after an upgrade.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_kube.sh"
+
+command -v curl >/dev/null || skip "pod: curl is not installed"
+run "$REMAP_SOURCE/etc/cluster" check --no-build --nodes 2 --dir "$dir/cluster"
+[ "$status" -eq 0 ] || skip "pod: ${out%%$'\n'*}${err%%$'\n'*}"
+if [ -n "${REMAP_IMAGE:-}" ]; then # an archive that was built before
+    cp "$REMAP_IMAGE" remap.tar
+else
+    run "$REMAP_SOURCE/etc/image" "$dir/remap.tar"
+    [ "$status" -ne 3 ] || skip "pod: ${err##*$'\n'}"
+fi
+cluster_up pod --nodes 2
+run cluster load "$dir/remap.tar"
+is "the image is on the nodes" "$status: $err" "0: "
+in_pod() { run k --namespace remap exec deploy/remap -- remap "$@"; }
+
+# --- three services that answer ---
+for name in front cart user; do
+    cat <<END
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $name, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: $name}}
+  template:
+    metadata: {labels: {app: $name}}
+    spec:
+      automountServiceAccountToken: false
+      dnsPolicy: None
+      dnsConfig: {nameservers: [127.0.0.1]}
+      terminationGracePeriodSeconds: 2
+      containers:
+        - name: web
+          image: remap.local/busybox:1
+          imagePullPolicy: Never
+          command: [/bin/sh, -c, "mkdir /tmp/www; echo $name >/tmp/www/index.html; trap 'sleep 1; exit' TERM; httpd -f -p 8080 -h /tmp/www & wait"]
+          ports: [{containerPort: 8080}]
+          readinessProbe: {httpGet: {path: /index.html, port: 8080}, periodSeconds: 1}
+          resources: {requests: {cpu: 20m, memory: 16Mi}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: $name, namespace: default}
+spec: {selector: {app: $name}, ports: [{port: 80, targetPort: 8080}]}
+---
+END
+done >shop.yaml
+k apply -f shop.yaml >/dev/null
+for name in front cart user; do
+    ok "$name is ready" k rollout status "deployment/$name" --timeout=120s >/dev/null
+done
+
+# --- remap, by a kustomization as a user would write one ---
+mkdir -p mine volume
+chmod 777 volume
+echo secret >mine/otlp.token
+cp -r "$REMAP_SOURCE/etc/kubernetes" kubernetes
+cat >mine/kustomization.yaml <<END
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../kubernetes/act, volume.yaml]
+images: [{name: remap, newName: docker.io/library/remap, newTag: $(remap --version | cut -d' ' -f2)}]
+configMapGenerator:
+  - {name: remap-config, namespace: remap, behavior: replace, files: [remap.yaml, otlp.token]}
+patches:
+  - patch: |
+      apiVersion: v1
+      kind: PersistentVolumeClaim
+      metadata: {name: remap, namespace: remap}
+      spec: {storageClassName: "", volumeName: remap}
+END
+cat >mine/volume.yaml <<END
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: remap}
+spec:
+  capacity: {storage: 2Gi}
+  accessModes: [ReadWriteOncePod]
+  local: {path: $dir/volume}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1]}]}]}}
+END
+cat >mine/remap.yaml <<END
+probe_listen: 0.0.0.0:9472
+sources:
+  - name: cluster
+    type: kubernetes
+    options:
+      - {name: soak, value: 0s}
+      - {name: scaling_quiet, value: 0s}
+      - {name: min_node_age, value: 0s}
+  - name: spans
+    type: otlp
+    options:
+      - {name: listen, value: "0.0.0.0:4318"}
+      - {name: token_file, value: /etc/remap/otlp.token}
+apps:
+  - name: shop
+    mode: act
+    namespaces: [default]
+    cluster: cluster
+    messages: [spans]
+    interval: 1h
+    window: 10m
+    grace: 0s
+    settle: 2s
+    soak: 0s
+    cooldown: 0s
+    min_coverage: 0
+END
+run k apply -k mine
+is "the manifests are accepted" "$status: $err" "0: "
+ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeout=120s >/dev/null
+is "it is restarted by nobody" "$(k --namespace remap get pods -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}')" 0
+in_pod check
+has "it sees the cluster by its own account" "$out" "2 nodes, 3 services, 3 pods"
+is "nothing is refused" "$(echo "$out" | grep -c Forbidden)" 0
+leads() { k --namespace remap exec deploy/remap -- remap events | grep -q 'lease remap/remap is ours'; }
+wait_for "it holds the lease" 60 leads
+run k --namespace remap exec deploy/remap -- /bin/sh -c true
+is "there is no shell in it" "$((status != 0))" 1
+
+# --- it moves ---
+address=$(k --namespace remap get pods -o jsonpath='{.items[0].status.podIP}')
+spread=$(k get pods -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u | wc -l)
+is "the services are spread" "$spread" 2
+template() { k get deployment -o jsonpath='{range .items[*]}{.metadata.name} {.spec.template.spec}{"\n"}{end}'; }
+before=$(template)
+spans "$address:4318" default secret front:cart cart:user
+in_pod trigger shop
+is "trigger" "$status: $err" "0: "
+done_in_pod() { k --namespace remap exec deploy/remap -- remap history | grep -qE "^ *$1 .* $2 "; }
+wait_for "the cycle is done" 120 done_in_pod 1 done
+together() { [ "$(k get pods --field-selector=status.phase=Running -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u | wc -l)" = 1 ]; }
+wait_for "they run on one node" 60 together
+for name in front cart user; do
+    ok "$name is ready" k rollout status "deployment/$name" --timeout=60s >/dev/null
+done
+has "Events tell it" "$(k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason} {end}')" PlacementChanged
+
+# --- an upgrade goes on with the same store ---
+run k --namespace remap rollout restart deploy/remap
+ok "the new pod gets ready" k --namespace remap rollout status deploy/remap --timeout=120s >/dev/null
+in_pod history
+has "it knows what was done" "$out" "shop"
+wait_for "it takes the lease over" 60 leads
+in_pod undo 1
+is "undo" "$status: $err" "0: "
+back() { [ "$(template)" = "$before" ]; }
+wait_for "the templates are as they were, byte for byte" 120 back
+is "no write was refused" "$(k --namespace remap logs deploy/remap | grep -c Forbidden)" 0
+finish

@@ -1,0 +1,71 @@
+# lib_kube.sh - sourced after lib.sh by scenarios on a real Kubernetes: a cluster in $dir/cluster that
+# goes with the scenario, kubectl for it, traffic as a tracer would send it.
+#
+#   cluster_up WHAT OPTIONS…   etc/cluster up; skips where something is missing
+#   cluster COMMAND ARGS…      etc/cluster on it
+#   k ARGS…                    kubectl as admin
+#   spans ADDRESS NAMESPACE TOKEN CALLER:CALLEE…
+#                              a hundred calls of each pair, both halves, by OTLP
+
+cluster() { "$REMAP_SOURCE/etc/cluster" "$@" --dir "$dir/cluster"; }
+
+cluster_down()
+{
+    cluster down >/dev/null 2>&1
+    cleanup
+}
+
+cluster_up()
+{
+    local what=$1 path
+    shift
+    run "$REMAP_SOURCE/etc/cluster" check --no-build "$@" --dir "$dir/cluster"
+    [ "$status" -eq 0 ] || skip "$what: ${out%%$'\n'*}${err%%$'\n'*}"
+    trap cluster_down EXIT
+    run "$REMAP_SOURCE/etc/cluster" up --no-build "$@" --dir "$dir/cluster"
+    is "etc/cluster up" "$status" 0
+    [ "$status" -eq 0 ] || finish
+    export KUBECONFIG=$dir/cluster/users/admin
+    for path in "${XDG_CACHE_HOME:-$HOME/.cache}"/remap/kubernetes-* ${KUBEBUILDER_ASSETS:-}; do
+        [ ! -x "$path/kubectl" ] || kubectl=$path/kubectl
+    done
+}
+
+k() { "$kubectl" "$@"; }
+
+# half SERVICE NAMESPACE KIND OWN PARENT TRACE: the spans of one side; OWN and PARENT are the first
+# digits of their numbers, PARENT - for none
+half()
+{
+    local i now parent=
+    now=$(date +%s)
+    echo '{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"'"$1"'"}},
+        {"key":"k8s.namespace.name","value":{"stringValue":"'"$2"'"}}]},"scopeSpans":[{"spans":['
+    for i in $(seq 100); do
+        [ "$i" = 1 ] || echo ,
+        [ "$5" = - ] || parent=$(printf ',"parentSpanId":"%s%015x"' "$5" "$i")
+        printf '{"traceId":"%s%024x","spanId":"%s%015x"%s,"name":"call","kind":%s,' \
+            "$6" "$i" "$4" "$i" "$parent" "$3"
+        printf '"startTimeUnixNano":"%s000000000","endTimeUnixNano":"%s001000000"}' "$now" "$now"
+    done
+    echo ']}]}'
+}
+
+spans()
+{
+    local address=$1 space=$2 token=$3 pair trace
+    shift 3
+    for pair in "$@"; do
+        trace=$(printf '%04x%04x' $RANDOM $RANDOM)
+        {
+            echo '{"resourceSpans":['
+            half "${pair%:*}" "$space" 3 a - "$trace"
+            echo ,
+            half "${pair#*:}" "$space" 2 b a "$trace"
+            echo ']}'
+        } >spans.json
+        curl -sf -H 'Content-Type: application/json' -H "Authorization: Bearer $token" \
+            --data-binary @spans.json "http://$address/v1/traces" >/dev/null ||
+            fails "spans are not taken"
+    done
+}
