@@ -385,6 +385,27 @@ static void test_stage_when_its_name_was_taken_on_the_bus_then_restarted(void **
     rig_close(&rig);
 }
 
+static void test_proposal_when_the_next_plan_is_the_same_then_it_stays(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 50, "    mode: propose\n", "");
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "proposed");
+    trigger(&rig);
+    rig_until_state(&rig, 2, "done");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 2");
+    assert_string_equal(reason, "the same moves as cycle 1 proposes");
+    rig_until_state(&rig, 1, "proposed");
+    command(&rig, "{\"v\":1,\"command\":\"apply\",\"cycle\":1}");
+    rig_until_state(&rig, 1, "done");
+    assert_true(rig_number(&rig, "SELECT moves_applied > 0 FROM v_cycles WHERE cycle_id = 1"));
+    rig_check(&rig);
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +425,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_plan_that_does_not_hold_then_cycle_fails_and_nothing_moves),
         cmocka_unit_test(test_stage_when_its_name_was_taken_on_the_bus_then_restarted),
         cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
+        cmocka_unit_test(test_proposal_when_the_next_plan_is_the_same_then_it_stays),
     };
     if (argc > 1) /* a pattern of test names */
         cmocka_set_test_filter(argv[1]);
