@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "model/base/mem.h"
+#include "model/manager/cli_patch.h"
 #include "model/manager/cli_read.h"
 #include "model/manager/decision.h"
 
@@ -202,20 +203,19 @@ static int show_run(struct cli *cli, struct err *err)
     int64_t id;
     AUTO(store) struct store *store = NULL;
     AUTO_BUF struct buf out = BUF_INIT;
-    if (cli_arg_cycle(cli, 0, &id, err) || cli_read_open(cli, &store, err) ||
-        store_begin(store, err)) {
+    if (cli_arg_cycle(cli, 0, &id, err) || cli_read_open(cli, &store, err)) {
+        return -1;
+    }
+    if (cli->output == CLI_PATCH) {
+        return patch_offer(store, id, &out, err) ? -1 : cli_print_text(&out, err);
+    }
+    if (store_begin(store, err)) {
         return -1;
     }
     int rc = show(cli, store, id, &out, err);
     store_rollback(store);
     if (rc) {
         return -1;
-    }
-    if (cli->output == CLI_PATCH) {
-        return err_set(err, ERR_USAGE,
-                       "cycle %" PRId64 ": has nothing to offer as a patch; patches are for moves "
-                       "of Kubernetes workloads whose affinity somebody else owns",
-                       id);
     }
     return cli->output == CLI_JSON ? cli_print_json(&out, err) : cli_print_text(&out, err);
 }
@@ -226,7 +226,7 @@ const struct cli_command cmd_show = {
     .min_args = 1,
     .max_args = 1,
     .summary = "a cycle's plan, the state of its moves, and what it saved",
-    .examples = "remap show 12\nremap show 12 -o json\n",
+    .examples = "remap show 12\nremap show 12 -o json\nremap show 12 -o patch > patches.yaml\n",
     .common = CLI_CONFIG | CLI_STORE,
     .outputs = CLI_TEXT | CLI_JSON | CLI_PATCH,
     .run = show_run,

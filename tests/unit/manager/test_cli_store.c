@@ -94,13 +94,13 @@ static const char options[] =
     "\"time_limit_ms\":10000,\"max_moves\":null,\"move_stateful\":false,\"frontier\":false,"
     "\"seed\":1,\"iterations\":null}";
 
-static void plan_by_planner(const struct store_fixture *f, const struct buf *model,
-                            const struct buf *analysis, struct buf *out)
+static void plan_by_planner(const struct store_fixture *f, const char *how,
+                            const struct buf *model, const struct buf *analysis, struct buf *out)
 {
     struct err err = ERR_INIT;
     AUTO_BUF struct buf request = BUF_INIT;
     AUTO_FREE char *path = mem_printf("%s/request.json", f->dir);
-    buf_printf(&request, "{\"v\":1,\"options\":%s,\"model\":%s,\"analysis\":%s}", options,
+    buf_printf(&request, "{\"v\":1,\"options\":%s,\"model\":%s,\"analysis\":%s}", how,
                model->data, analysis->data);
     assert_int_equal(file_write_atomic(path, request.data, request.size, 0600, &err), 0);
     AUTO_FREE char *command = mem_printf("'%s/remap-planner' --filter plan < '%s' 2>&1",
@@ -142,7 +142,7 @@ static int setup(void **state)
     int64_t id = 0;
     model_encode(model, &model_text);
     analysis_encode(analysis, model, &analysis_text);
-    plan_by_planner(f, &model_text, &analysis_text, &plan_text);
+    plan_by_planner(f, options, &model_text, &analysis_text, &plan_text);
     AUTO(plan) struct plan *plan = decode_plan(&plan_text, model);
     static const char outcome[] =
         "{\"seq\":1,\"state\":\"applied\",\"reason\":null,\"service\":\"front\","
@@ -288,6 +288,53 @@ static void test_show_when_nothing_to_patch_then_exit_2(void **state)
     assert_mentions(*state, "show 1 -o patch", 2, "nothing to offer as a patch");
 }
 
+/* web may move to db's node and does not (dry run); api would follow, but its affinity is owned. */
+static const char owned_model[] =
+    "{\"v\":1,\"hosts\":[{\"name\":\"n1\",\"cpu_cap_millis\":1000,\"mem_cap_bytes\":1000,\"labels\":"
+    "{\"kubernetes.io/hostname\":\"ip-1\"}},{\"name\":\"n2\",\"cpu_cap_millis\":1000,"
+    "\"mem_cap_bytes\":1000,\"labels\":{\"kubernetes.io/hostname\":\"ip-2\"}}],\"services\":[{\"name\":"
+    "\"shop/web\"},{\"name\":\"shop/api\"},{\"name\":\"shop/db\",\"movable\":false}],\"instances\":["
+    "{\"name\":\"shop/web-1\",\"service\":\"shop/web\",\"host\":\"n1\",\"cpu_used_millis\":1,"
+    "\"mem_used_bytes\":1},{\"name\":\"shop/api-1\",\"service\":\"shop/api\",\"host\":\"n1\","
+    "\"cpu_used_millis\":1,\"mem_used_bytes\":1,\"pinned_why\":\"affinity owned by helm\"},{\"name\":"
+    "\"shop/db-1\",\"service\":\"shop/db\",\"host\":\"n2\",\"cpu_used_millis\":1,\"mem_used_bytes\":1}],"
+    "\"affinities\":[{\"a\":\"shop/web-1\",\"b\":\"shop/db-1\",\"degree\":0.6},{\"a\":\"shop/api-1\","
+    "\"b\":\"shop/db-1\",\"degree\":0.4}]}";
+static const char service_options[] =
+    "{\"planner\":\"auto\",\"objective\":\"affinity\",\"granularity\":\"service\","
+    "\"time_limit_ms\":10000,\"max_moves\":null,\"move_stateful\":false,\"frontier\":false,"
+    "\"seed\":1,\"iterations\":null}";
+
+static void test_show_when_moves_are_others_to_make_then_patches(void **state)
+{
+    struct store_fixture *f = *state;
+    struct err err = ERR_INIT;
+    int64_t id = 0;
+    AUTO(model) struct model *model = model_decode(owned_model, strlen(owned_model), &err);
+    assert_non_null(model);
+    AUTO(analysis) struct analysis *analysis = analysis_from_given(model);
+    AUTO_BUF struct buf model_text = BUF_INIT, analysis_text = BUF_INIT, plan_text = BUF_INIT;
+    model_encode(model, &model_text);
+    analysis_encode(analysis, model, &analysis_text);
+    plan_by_planner(f, service_options, &model_text, &analysis_text, &plan_text);
+    AUTO(plan) struct plan *plan = decode_plan(&plan_text, model);
+    assert_int_equal(plan->n_moves, 1);
+    if (store_cycle_new(f->store, "shop", "manual", "done", true, -1, 1700000300000, &id, &err) ||
+        store_snapshot_save(f->store, id, "base", model, model_text.data, model_text.size, &err) ||
+        store_analysis_save(f->store, id, analysis, model, analysis_text.data,
+                            analysis_text.size, &err) ||
+        store_plan_save(f->store, id, plan, model, service_options, plan_text.data, plan_text.size,
+                        &err))
+        fail_msg("%s", err.text);
+    AUTO_FREE char *words = mem_printf("show %lld -o patch", (long long)id);
+    assert_mentions(f, words, 0, "# shop/web: 1 on n2; restarts 1");
+    assert_mentions(f, words, 0, "# shop/api: 1 on n2; restarts 1");
+    assert_mentions(f, words, 0, "; affinity owned by helm\n");
+    assert_mentions(f, words, 0, "kind: Deployment\nmetadata:\n  name: \"api\"\n  namespace: \"shop\"");
+    assert_mentions(f, words, 0, "- key: kubernetes.io/hostname");
+    assert_mentions(f, words, 0, "values: [\"ip-2\"]"); /* the label, not the node's name */
+}
+
 static void test_commands_when_no_such_cycle_then_latest_is_named(void **state)
 {
     static const char *const commands[] = {"show 7", "explain 7", "replay 7"};
@@ -423,6 +470,7 @@ int main(void)
         STORE_TEST(test_show_when_verified_then_before_predicted_realised),
         STORE_TEST(test_show_when_json_then_plan_document_and_rows),
         STORE_TEST(test_show_when_nothing_to_patch_then_exit_2),
+        STORE_TEST(test_show_when_moves_are_others_to_make_then_patches),
         STORE_TEST(test_commands_when_no_such_cycle_then_latest_is_named),
         STORE_TEST(test_commands_when_no_store_then_remedy_is_named),
         STORE_TEST(test_events_when_asked_then_oldest_of_the_latest_first),
