@@ -91,19 +91,49 @@ static int resume_all(struct run *run, struct err *err)
     return 0;
 }
 
+/* Does the service run as the move said? Then the orchestrator need not be asked. */
+static bool is_as_planned(const struct run *run, const struct outcome *o, const struct model *now)
+{
+    const struct move *move = plan_move(run, o->seq);
+    int service = model_service(now, o->service);
+    if (!move || o->instance || service < 0) {
+        return false;
+    }
+    for (size_t i = 0; i < move->n_targets; i++) {
+        int host = model_host(now, run->request->model->hosts[move->targets[i].host].name);
+        int64_t on = 0;
+        for (size_t k = 0; host >= 0 && k < now->n_instances; k++) {
+            on += now->instances[k].service == service && now->instances[k].host == host;
+        }
+        if (on < move->targets[i].count) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Others may take a replica away while later moves are made. An instance that made a detour has
  * left that host on purpose. */
 static void moves_recheck(struct run *run)
 {
+    struct view view;
+    struct err unseen = ERR_INIT;
+    bool whole = run->request->plan->granularity == PER_SERVICE;
+    bool seen = whole && run->request->plan->n_moves > 0 &&
+                drive_inspect(&run->drive, &view, &unseen) == 0;
     const struct outcomes *lists[] = {&run->request->done, &run->drive.told};
     for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
         size_t n = lists[l]->n; /* telling adds to the second */
         for (size_t i = 0; i < n; i++) {
             const struct outcome *o = &lists[l]->list[i];
-            if (o->state == OUTCOME_APPLIED && o->undo_of < 0 && !o->detour) {
+            if (o->state == OUTCOME_APPLIED && o->undo_of < 0 && !o->detour &&
+                !(seen && is_as_planned(run, o, view.model))) {
                 drive_recheck(&run->drive, o);
             }
         }
+    }
+    if (seen) {
+        view_wipe(&view);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "model/base/clock.h"
 #include "model/base/json.h"
 
+#define PODS_MS 1000 /* between two looks at the pods of a rollout: two lists each */
 #define REVERT_MS (INT64_C(10) * 60 * 1000) /* rule 11: reverted within 10 min is a revert */
 
 /* --- open and close --- */
@@ -69,6 +70,7 @@ static void orchestrator_close(void *ctx)
     for (size_t i = 0; i < o->n_memories; i++)
         free(o->memories[i].service);
     free(o->memories);
+    world_forget(o);
     free(o);
 }
 
@@ -98,7 +100,7 @@ struct pin_memory *orchestrator_memory(struct kube_orchestrator *o, const struct
     }
     struct pin_memory *m = ARRAY_PUSH(o->memories, o->n_memories);
     *m = (struct pin_memory){
-        .cycle = p->cycle, .seq = p->seq, .service = mem_strdup(p->service), .stuck_ms = -1};
+        .cycle = p->cycle, .seq = p->seq, .service = mem_strdup(p->service), .stuck_ms = -1, .pods_ms = -1};
     return m;
 }
 
@@ -326,11 +328,15 @@ static int settle_stuck(struct kube_orchestrator *o, const json_t *workload,
 {
     AUTO_JSON json_t *sets = NULL, *pods = NULL;
     const char *message = NULL;
+    int64_t now = clock_mono_ms();
+    memory->pods_ms = memory->pods_ms < 0 ? now + PODS_MS : memory->pods_ms;
+    if (now < memory->pods_ms)
+        return 0;
+    memory->pods_ms = now + PODS_MS;
     if (world_pods(o, workload, &sets, &pods, err))
         return -1;
     AUTO_JSON json_t *own = rollout_pods(workload, sets, pods);
     const char *pod = rollout_unschedulable(own, &message);
-    int64_t now = clock_mono_ms();
     if (!pod) {
         memory->stuck_ms = -1;
         return 0;

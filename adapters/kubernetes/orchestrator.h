@@ -36,10 +36,20 @@ struct pin_memory {
     char *service;
     bool placed, applied, undone;
     int64_t stuck_ms; /* monotonic: since when a pod finds no node; -1 */
+    int64_t pods_ms;  /* monotonic: when its pods are to be looked at next; -1: not yet waited for */
+};
+
+/* Something read a moment ago that this orchestrator's own moves do not change. */
+struct world_known {
+    char *path;
+    json_t *items;
+    int64_t until_ms; /* monotonic */
 };
 
 struct kube_orchestrator {
     struct kube_api *api;
+    struct world_known *known;
+    size_t n_known;
     enum pin_kind kind;
     struct conduct_options conduct;
     int64_t unschedulable_ms;
@@ -81,6 +91,7 @@ struct world {
 int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
                struct world *out, struct err *err);
 void world_wipe(struct world *world);
+void world_forget(struct kube_orchestrator *o);
 #define AUTO_WORLD __attribute__((cleanup(world_wipe)))
 
 /* Are targets of the pin gone, or about to be taken away? false also when it cannot be seen. */

@@ -7,6 +7,7 @@
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/orchestrator.h"
 #include "adapters/kubernetes/rollout.h"
+#include "model/base/clock.h"
 #include "model/base/json.h"
 #include "model/base/mem.h"
 
@@ -96,11 +97,86 @@ json_t *world_items(struct kube_orchestrator *o, const char *path, bool optional
     return steal(items);
 }
 
+/* --- what many moves of one plan ask for --- */
+
+/* Nodes and what others may change of them, autoscalers, services: of a plan's moves one begins right
+ * after the other, and a second is as good as now. Who has which hostname label does not change
+ * while a node lives. */
+#define KNOWN_MS 1000
+#define NAMES_MS 60000
+#define MAX_KNOWN 1000 /* in 60 s at most one for each node of a plan, and some per namespace */
+
+static void known_drop(struct kube_orchestrator *o, size_t at)
+{
+    free(o->known[at].path);
+    json_decref(o->known[at].items);
+    o->known[at] = o->known[--o->n_known];
+}
+
+void world_forget(struct kube_orchestrator *o)
+{
+    while (o->n_known > 0)
+        known_drop(o, o->n_known - 1);
+    free(o->known);
+    o->known = NULL;
+}
+
+static json_t *known_find(struct kube_orchestrator *o, const char *path)
+{
+    int64_t now = clock_mono_ms();
+    json_t *found = NULL;
+    for (size_t i = 0; i < o->n_known;) {
+        if (o->known[i].until_ms <= now) {
+            known_drop(o, i);
+            continue;
+        }
+        if (strcmp(o->known[i].path, path) == 0)
+            found = o->known[i].items;
+        i++;
+    }
+    return found;
+}
+
+static void known_keep(struct kube_orchestrator *o, const char *path, json_t *items, int64_t ms)
+{
+    if (o->n_known >= MAX_KNOWN)
+        return;
+    *ARRAY_PUSH(o->known, o->n_known) =
+        (struct world_known){mem_strdup(path), json_incref(items), clock_mono_ms() + ms};
+}
+
+/* As world_items(), perhaps read a moment ago. */
+static json_t *items_known(struct kube_orchestrator *o, const char *path, bool optional, int64_t ms,
+                           struct err *err)
+{
+    json_t *items = known_find(o, path);
+    if (items)
+        return json_incref(items);
+    items = world_items(o, path, optional, err);
+    if (items)
+        known_keep(o, path, items, ms);
+    return items;
+}
+
+static json_t *known_in_space(struct kube_orchestrator *o, const json_t *workload,
+                              const char *group, const char *plural, struct err *err)
+{
+    AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    return items_known(o, path, true, KNOWN_MS, err);
+}
+
+/* Budgets and quotas, which our own moves do change. Where there are none there is nothing to. */
 static json_t *in_space(struct kube_orchestrator *o, const json_t *workload, const char *group,
                         const char *plural, bool optional, struct err *err)
 {
     AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
-    return world_items(o, path, optional, err);
+    json_t *items = known_find(o, path);
+    if (items)
+        return json_incref(items);
+    items = world_items(o, path, optional, err);
+    if (items && json_array_size(items) == 0)
+        known_keep(o, path, items, KNOWN_MS);
+    return items;
 }
 
 /* --- selectors as the API takes them in a query --- */
@@ -177,10 +253,15 @@ int world_pods(struct kube_orchestrator *o, const json_t *workload, json_t **set
 static int read_node(struct kube_orchestrator *o, const char *name, json_t *list, struct err *err)
 {
     AUTO_FREE char *path = kube_api_path("v1", NULL, "nodes", name);
-    json_t *node;
+    json_t *node = known_find(o, path);
+    if (node) {
+        json_array_append(list, node);
+        return 0;
+    }
     if (kube_api_get(o->api, path, &node, NULL, err))
         return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND, "host %s is gone", name)
                                           : -1;
+    known_keep(o, path, node, KNOWN_MS);
     json_array_append_new(list, node);
     return 0;
 }
@@ -202,7 +283,7 @@ static int read_hostname(struct kube_orchestrator *o, struct pin_host *host, con
     buf_puts(&path, "/api/v1/nodes?labelSelector=");
     AUTO_FREE char *selector = mem_printf("kubernetes.io/hostname=%s", label);
     http_escape(&path, selector);
-    AUTO_JSON json_t *same = world_items(o, path.data, false, err);
+    AUTO_JSON json_t *same = items_known(o, path.data, false, NAMES_MS, err);
     if (!same)
         return -1;
     if (json_array_size(same) == 1)
@@ -299,6 +380,32 @@ static json_t *read_rollouts(struct kube_orchestrator *o, const json_t *workload
     return NULL;
 }
 
+static const json_t *pod_spec(const json_t *workload)
+{
+    return kube_get(kube_path(workload, "spec", "template"), "spec");
+}
+
+static bool has_claims(const json_t *workload)
+{
+    size_t i;
+    const json_t *volume;
+    json_array_foreach(kube_get(pod_spec(workload), "volumes"), i, volume)
+        if (kube_get(volume, "persistentVolumeClaim"))
+            return true;
+    return false;
+}
+
+/* All its containers: then it does not matter whether a Service leads to them. */
+static bool has_probes(const json_t *workload)
+{
+    size_t i;
+    const json_t *container;
+    json_array_foreach(kube_get(pod_spec(workload), "containers"), i, container)
+        if (!kube_get(container, "readinessProbe"))
+            return false;
+    return true;
+}
+
 /* What concerns any rollout. Budgets must be readable: they are other people's promises. */
 static int read_around(struct kube_orchestrator *o, const json_t *workload, struct world *w,
                        struct err *err)
@@ -309,11 +416,21 @@ static int read_around(struct kube_orchestrator *o, const json_t *workload, stru
     w->budgets = in_space(o, workload, "policy/v1", "poddisruptionbudgets", false, err);
     if (!w->budgets)
         return -1;
-    w->autoscalers = in_space(o, workload, "autoscaling/v2", "horizontalpodautoscalers", true, err);
-    w->services = w->autoscalers ? in_space(o, workload, "v1", "services", true, err) : NULL;
-    w->claims = w->services ? in_space(o, workload, "v1", "persistentvolumeclaims", true, err)
-                            : NULL;
-    return w->claims ? 0 : -1;
+    w->autoscalers =
+        known_in_space(o, workload, "autoscaling/v2", "horizontalpodautoscalers", err);
+    if (!w->autoscalers)
+        return -1;
+    if (has_claims(workload)) {
+        w->claims = known_in_space(o, workload, "v1", "persistentvolumeclaims", err);
+        if (!w->claims)
+            return -1;
+    }
+    if (!o->conduct.any_probe && !has_probes(workload)) {
+        w->services = known_in_space(o, workload, "v1", "services", err);
+        if (!w->services)
+            return -1;
+    }
+    return 0;
 }
 
 int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,

@@ -9,15 +9,23 @@
 #include "adapters/adapter.h"
 #include "executor/execute.h"
 #include "executor/keep.h"
+#include "model/base/clock.h"
 #include "model/model_json.h"
 
 static struct scripted *world; /* adapters get no context of ours but this */
 
 int64_t __wrap_clock_mono_ms(void);
+int64_t __real_clock_mono_ms(void);
 
 int64_t __wrap_clock_mono_ms(void)
 {
-    return world->now_ms;
+    if (world && !world->cluster) {
+        return world->now_ms;
+    }
+    if (world && world->dead) { /* the dead wait for nothing: each look finds an hour gone */
+        world->now_ms += INT64_C(3600) * 1000;
+    }
+    return __real_clock_mono_ms() + (world ? world->now_ms : 0);
 }
 
 /* --- life and death --- */
@@ -37,6 +45,11 @@ static bool alive(void)
         world->calls_left--;
     }
     return true;
+}
+
+bool scripted_alive(void)
+{
+    return !world || alive();
 }
 
 static int gone(struct err *err)
@@ -79,6 +92,10 @@ static int replica_successor(int id)
 
 static void time_pass(int64_t ms)
 {
+    if (world->cluster) {
+        clock_sleep_ms(world->dead ? 0 : ms);
+        return;
+    }
     world->now_ms += ms;
     for (size_t i = 0; i < world->n_replicas; i++) {
         struct scripted_replica *r = &world->replicas[i];
@@ -474,6 +491,9 @@ static const struct orchestrator by_count[2] = {[PER_INSTANCE] = ORCHESTRATOR(fa
 
 const struct cluster_adapter *cluster_adapter_find(const char *name)
 {
+    if (world->cluster) {
+        return world->cluster;
+    }
     return strcmp(name, "scripted") == 0 ? &cluster : NULL;
 }
 
@@ -481,6 +501,9 @@ const struct orchestrator *orchestrator_find(const char *name)
 {
     if (strcmp(name, "scripted") != 0) {
         return NULL;
+    }
+    if (world->orchestrator) {
+        return world->orchestrator;
     }
     return world->marks ? &by_mark[world->granularity] : &by_count[world->granularity];
 }
@@ -717,13 +740,14 @@ static void put_history(struct buf *out)
 
 static void put_request(struct buf *out)
 {
-    static const char source[] = "{\"name\":\"it\",\"type\":\"scripted\",\"options\":[]}";
+    AUTO_FREE char *source = mem_printf("{\"name\":\"it\",\"type\":\"scripted\",\"options\":%s}",
+                                        world->options ? world->options : "[]");
     buf_printf(out,
-               "{\"v\":1,\"app\":{\"name\":\"app\",\"namespaces\":[],\"services\":[]},\"cycle\":9,"
-               "\"undo\":%s,\"orchestrator\":%s,\"sources\":{\"cluster\":%s},\"options\":"
+               "{\"v\":1,\"app\":{\"name\":\"app\",\"namespaces\":[],\"services\":[]},\"cycle\":%" PRId64
+               ",\"undo\":%s,\"orchestrator\":%s,\"sources\":{\"cluster\":%s},\"options\":"
                "{\"ready_timeout_ms\":%" PRId64 ",\"poll_ms\":1,\"move_stateful\":%s,"
                "\"start_wait_ms\":50,\"max_parallel\":%" PRId64 ",\"max_moves\":",
-               world->undo ? "true" : "false", source, source, world->ready_timeout_ms,
+               world->cycle, world->undo ? "true" : "false", source, source, world->ready_timeout_ms,
                world->move_stateful ? "true" : "false", world->max_parallel);
     if (world->max_moves < 0) {
         buf_puts(out, "null");
@@ -757,7 +781,7 @@ static void read_result(const struct buf *result)
 int scripted_attempt(struct scripted *w)
 {
     struct err err = ERR_INIT;
-    struct envelope env = {.type = MSG_EXECUTE, .cycle = 9, .attempt = 1};
+    struct envelope env = {.type = MSG_EXECUTE, .cycle = w->cycle, .attempt = 1};
     AUTO_BUF struct buf request = BUF_INIT, result = BUF_INIT;
     int exit_code = 0;
     world = w;
@@ -803,6 +827,7 @@ struct scripted *scripted_new(const struct model *model)
                            .max_moves = -1,
                            .max_parallel = 1,
                            .rng = {1},
+                           .cycle = 9,
                            .now_ms = 1000,
                            .calls_left = -1};
     world = w;
@@ -827,6 +852,7 @@ void scripted_free(struct scripted *w)
     free(w->replicas);
     free(w->effects);
     free(w);
+    world = NULL;
 }
 
 void scripted_plan(struct scripted *w, const int *placement)

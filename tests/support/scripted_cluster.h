@@ -5,6 +5,7 @@
 #ifndef REMAP_TESTS_SCRIPTED_CLUSTER_H
 #define REMAP_TESTS_SCRIPTED_CLUSTER_H
 
+#include "adapters/adapter.h"
 #include "executor/record.h"
 #include "model/plan.h"
 #include "tests/support/rng.h"
@@ -44,6 +45,11 @@ struct scripted {
     struct rng rng;
     struct scripted_faults faults;
 
+    const struct cluster_adapter *cluster; /* NULL: what is below is the cluster */
+    const struct orchestrator *orchestrator;
+    const char *options; /* of both sources, a JSON array; NULL: none */
+    int64_t cycle;       /* 9 */
+
     int64_t now_ms;
     struct scripted_replica *replicas;
     size_t n_replicas;
@@ -80,6 +86,10 @@ void scripted_plan(struct scripted *world, const int *placement);
 int scripted_attempt(struct scripted *world);
 /* Attempts until one is done, at most n. */
 int scripted_run(struct scripted *world, int n);
+
+/* The same around real adapters, in real time: their calls are the test's to count, by
+ * scripted_alive() before and after each, where the executor dies when calls_left is over. */
+bool scripted_alive(void);
 
 const struct outcome *scripted_outcome(const struct scripted *world, int64_t seq); /* or NULL */
 /* "applied", …; "intended" or "planned" while there is none. */

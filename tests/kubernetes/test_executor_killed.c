@@ -1,0 +1,297 @@
+/* test_executor_killed.c - the executor on a real API server, dying before and after each of its
+ * calls, to the server and to the manager: no workload is rolled out twice, what the store and the
+ * cluster say of a move agrees, and a move that fails is put back byte for byte (design.md 3;
+ * interfaces.md 1.9 rules 2 and 15). The server itself dies too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "adapters/kubernetes/kube.h"
+#include "adapters/kubernetes/kubernetes.h"
+#include "adapters/kubernetes/mark.h"
+#include "model/base/clock.h"
+#include "model/base/json.h"
+#include "tests/support/kube_shop.h"
+#include "tests/support/scripted_cluster.h"
+
+#define NODES 3
+#define WAIT_MS 20000
+
+static struct kube_cluster *cluster;
+static struct shop shop;
+static bool counting; /* the executor's calls, not the test's own */
+static int64_t cycles, points; /* in the life of an executor that makes one move */
+
+/* --- the calls --- */
+
+static bool lives(void)
+{
+    return !counting || scripted_alive();
+}
+
+static int dead(struct err *err)
+{
+    return err_set(err, ERR_REFUSED, "dead");
+}
+
+int __real_kube_api_get(struct kube_api *, const char *, json_t **, struct kube_status *,
+                        struct err *);
+int __wrap_kube_api_get(struct kube_api *, const char *, json_t **, struct kube_status *,
+                        struct err *);
+int __wrap_kube_api_get(struct kube_api *api, const char *path, json_t **out,
+                        struct kube_status *status, struct err *err)
+{
+    if (!lives())
+        return dead(err);
+    int rc = __real_kube_api_get(api, path, out, status, err);
+    if (lives())
+        return rc;
+    if (rc == 0 && out)
+        json_decref(*out);
+    return dead(err);
+}
+
+int __real_kube_api_list(struct kube_api *, const char *,
+                         int (*)(void *, const json_t *, bool, struct err *), void *, char **,
+                         struct kube_status *, struct err *);
+int __wrap_kube_api_list(struct kube_api *, const char *,
+                         int (*)(void *, const json_t *, bool, struct err *), void *, char **,
+                         struct kube_status *, struct err *);
+int __wrap_kube_api_list(struct kube_api *api, const char *path,
+                         int (*page)(void *, const json_t *, bool, struct err *), void *ctx,
+                         char **version, struct kube_status *status, struct err *err)
+{
+    if (!lives())
+        return dead(err);
+    return __real_kube_api_list(api, path, page, ctx, version, status, err);
+}
+
+int __real_kube_api_send(struct kube_api *, const char *, const char *, const char *,
+                         const json_t *, json_t **, struct kube_status *, struct err *);
+int __wrap_kube_api_send(struct kube_api *, const char *, const char *, const char *,
+                         const json_t *, json_t **, struct kube_status *, struct err *);
+int __wrap_kube_api_send(struct kube_api *api, const char *method, const char *path,
+                         const char *type, const json_t *body, json_t **out,
+                         struct kube_status *status, struct err *err)
+{
+    if (!lives())
+        return dead(err);
+    int rc = __real_kube_api_send(api, method, path, type, body, out, status, err);
+    if (lives())
+        return rc;
+    if (rc == 0 && out)
+        json_decref(*out);
+    return dead(err);
+}
+
+/* --- a world: the shop as a model, and a plan that moves one service --- */
+
+struct world {
+    struct model *model;
+    struct scripted *s;
+    char *options, *target, *affinity;
+    int64_t generation;
+};
+
+static struct model *look(void)
+{
+    struct err err = ERR_INIT;
+    const struct option options[] = {{"kubeconfig", cluster->kubeconfig}, {"min_node_age", "0s"}};
+    const struct source source = {"shop", "kubernetes", options, ARRAY_LEN(options)};
+    const char *const spaces[] = {shop.space, NULL}, *const none[] = {NULL};
+    const struct app_scope app = {.name = "app", .namespaces = spaces, .services = none};
+    struct inspection in = {.model = model_new()};
+    void *ctx = NULL;
+    if (kubernetes_cluster.open(&source, &ctx, &err) ||
+        kubernetes_cluster.inspect(ctx, &app, &in, &err))
+        fail_msg("%s", err.text);
+    kubernetes_cluster.close(ctx);
+    inspection_wipe(&in);
+    in.model->has_affinities = true;
+    return in.model;
+}
+
+/* The service goes to a node where it is not. */
+static struct world world_of(const char *name, const char *more)
+{
+    AUTO_FREE char *service = mem_printf("%s/%s", shop.space, name);
+    struct world w = {.model = look(), .target = shop_other_node(&shop, name, NODES)};
+    AUTO_FREE int *placement = mem_array(w.model->n_instances + 1, sizeof *placement);
+    int moved = model_service(w.model, service), target = model_host(w.model, w.target);
+    assert_true(moved >= 0 && target >= 0);
+    for (size_t i = 0; i < w.model->n_instances; i++)
+        placement[i] = w.model->instances[i].service == moved ? target : w.model->instances[i].host;
+    w.s = scripted_new(w.model);
+    w.s->granularity = PER_SERVICE;
+    w.s->cluster = &kubernetes_cluster;
+    w.s->orchestrator = &kubernetes_orchestrator;
+    w.s->cycle = ++cycles;
+    w.s->ready_timeout_ms = WAIT_MS;
+    w.options = mem_printf("[{\"name\":\"kubeconfig\",\"value\":\"%s\"},{\"name\":\"soak\",\"value\":"
+                           "\"0s\"},{\"name\":\"min_node_age\",\"value\":\"0s\"}%s]",
+                           cluster->kubeconfig, more);
+    w.s->options = w.options;
+    scripted_plan(w.s, placement);
+    w.affinity = shop_affinity(&shop, name);
+    w.generation = shop_generation(&shop, name);
+    return w;
+}
+
+static void world_free(struct world *w)
+{
+    scripted_free(w->s);
+    model_free(w->model);
+    free(w->options);
+    free(w->target);
+    free(w->affinity);
+}
+
+static int attempt(struct world *w, int64_t calls)
+{
+    w->s->calls_left = calls;
+    counting = true;
+    int rc = scripted_attempt(w->s);
+    counting = false;
+    w->s->calls_left = -1;
+    return rc;
+}
+
+/* Attempts until one comes through; the manager makes three. */
+static void attempts(struct world *w)
+{
+    for (int i = 0; i < 3; i++)
+        if (attempt(w, -1) == 0)
+            return;
+    fail_msg("%s", w->s->stopped);
+}
+
+static void is_state(const struct world *w, int64_t seq, const char *state)
+{
+    const struct outcome *o = scripted_outcome(w->s, seq);
+    if (strcmp(scripted_state(w->s, seq), state) != 0)
+        fail_msg("cycle %lld: move %lld is %s, not %s: %s", (long long)w->s->cycle, (long long)seq,
+                 scripted_state(w->s, seq), state, o && o->reason ? o->reason : w->s->stopped);
+}
+
+static void bears_mark(const char *name, int64_t cycle)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *workload = shop_get(&shop, "deployments", name);
+    AUTO(mark) struct mark *mark = mark_of(workload, &err);
+    assert_non_null(mark);
+    assert_int_equal(mark->cycle, cycle);
+    assert_int_equal(mark->seq, 1);
+}
+
+static void test_executor_when_killed_before_or_after_any_call_moves_once(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    assert_true(shop_deploy(&shop, "moved", 1, ""));
+    for (bool died = true; died; calls++) {
+        struct world w = world_of("moved", "");
+        assert_int_equal(w.s->plan->n_moves, 1);
+        died = attempt(&w, calls) < 0;
+        if (died)
+            attempts(&w);
+        is_state(&w, 1, "applied");
+        assert_int_equal(shop_generation(&shop, "moved"), w.generation + 1); /* one rollout */
+        assert_int_equal(shop_pods_on(&shop, "moved", w.target), 1);
+        bears_mark("moved", w.s->cycle);
+        world_free(&w);
+    }
+    points = calls;
+    print_message("%lld points to die at\n", (long long)points);
+    assert_true(points > 30);
+}
+
+/* A quota of a scope, which nobody can judge beforehand, refuses the new pod: the rollout does not
+ * get on, and the Deployment says so after a second. Every third point, as each takes that long. */
+static void test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it_back(void **state)
+{
+    (void)state;
+    struct shop all = shop;
+    struct err err = ERR_INIT;
+    shop_open(&shop, cluster, "narrow");
+    AUTO_FREE char *manifest =
+        shop_manifest(&shop, "kept", 1, ",\"progressDeadlineSeconds\":1", ",\"affinity\":{}");
+    assert_true(shop_apply(&shop, manifest, NULL));
+    assert_true(shop_ready(&shop, "kept"));
+    AUTO_FREE char *path = kube_api_path("v1", "narrow", "resourcequotas", NULL);
+    AUTO_JSON json_t *quota =
+        json_pack("{s:s,s:s,s:{s:s},s:{s:{s:s},s:[s]}}", "apiVersion", "v1", "kind",
+                  "ResourceQuota", "metadata", "name", "one", "spec", "hard", "pods", "1", "scopes",
+                  "NotTerminating");
+    assert_int_equal(
+        kube_api_send(shop.api, "POST", path, "application/json", quota, NULL, NULL, &err), 0);
+    int64_t calls = 0;
+    for (bool died = true; died; calls += 3) {
+        struct world w = world_of("kept", "");
+        died = attempt(&w, calls) < 0;
+        if (died)
+            attempts(&w);
+        is_state(&w, 1, "failed");
+        AUTO_FREE char *after = shop_affinity(&shop, "kept");
+        assert_string_equal(after, w.affinity);
+        assert_int_equal(shop_generation(&shop, "kept"), w.generation + 2); /* there and back */
+        AUTO_JSON json_t *workload = shop_get(&shop, "deployments", "kept");
+        assert_null(kube_text(kube_path(workload, "metadata", "annotations"), MARK_ANNOTATION));
+        assert_true(shop_ready(&shop, "kept"));
+        world_free(&w);
+    }
+    print_message("%lld points to die at\n", (long long)calls);
+    assert_true(calls > 30);
+    shop_close(&shop);
+    shop = all;
+}
+
+static void test_plan_when_the_api_server_stops_in_the_middle_resumes(void **state)
+{
+    (void)state;
+    assert_true(shop_deploy(&shop, "paused", 1, ""));
+    struct world w = world_of("paused", "");
+    assert_int_equal(attempt(&w, points * 3 / 4), -1); /* the move is under way */
+    assert_true(kube_cluster_stop(cluster, "kube-apiserver"));
+    assert_int_equal(attempt(&w, -1), -1); /* nothing is told of what cannot be seen */
+    assert_string_not_equal(scripted_state(w.s, 1), "failed");
+    assert_true(kube_cluster_start(cluster, "kube-apiserver"));
+    attempts(&w);
+    is_state(&w, 1, "applied");
+    assert_int_equal(shop_generation(&shop, "paused"), w.generation + 1);
+    assert_int_equal(shop_pods_on(&shop, "paused", w.target), 1);
+    world_free(&w);
+}
+
+static int bring_up(void **state)
+{
+    (void)state;
+    cluster = kube_cluster_new(&(struct kube_cluster_options){.fake = NODES});
+    if (!cluster)
+        exit(0);
+    shop_open(&shop, cluster, "shop");
+    return 0;
+}
+
+static int take_down(void **state)
+{
+    (void)state;
+    shop_close(&shop);
+    kube_cluster_free(steal(cluster));
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_when_killed_before_or_after_any_call_moves_once),
+        cmocka_unit_test(
+            test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it_back),
+        cmocka_unit_test(test_plan_when_the_api_server_stops_in_the_middle_resumes),
+    };
+    return cmocka_run_group_tests(tests, bring_up, take_down);
+}
