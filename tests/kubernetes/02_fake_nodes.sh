@@ -1,0 +1,152 @@
+# Two applications on 15 fake nodes, spread by the real scheduler: remap as the daemon packs what talks
+# together, and undo puts everything back.
+. "$(dirname "$0")/../e2e/lib.sh"
+. "$(dirname "$0")/kube_lib.sh" || exit 1
+
+cluster_up --fake 15 --metrics --flag kube-controller-manager=--node-monitor-grace-period=12s
+
+# Sock Shop: the calls of orders are as recorded, the others as in etc/scenarios/sock-shop.yaml.
+cat >sock-shop.calls <<'END'
+edge-router front-end 400
+front-end catalogue 560
+catalogue catalogue-db 890
+front-end carts 240
+carts carts-db 430
+front-end user 100
+user user-db 120
+front-end orders 32
+orders user 96
+orders carts 32
+orders payment 32
+orders shipping 29
+orders orders-db 64
+shipping rabbitmq 29
+rabbitmq queue-master 29
+END
+# Online Boutique: one minute of it, recorded on Kubernetes.
+boutique=${REMAP_TEST_DATA-}/traces/online-boutique/calls.json
+if [ -f "$boutique" ]; then
+    sqlite3 -separator ' ' :memory: "
+        SELECT json_extract(value, '\$.a'), json_extract(value, '\$.b'), json_extract(value, '\$.calls')
+        FROM json_each(readfile('$boutique'), '\$.calls')" >boutique.calls
+else
+    echo "frontend cartservice 900" >boutique.calls
+    echo "frontend productcatalogservice 2700" >>boutique.calls
+    echo "recommendationservice productcatalogservice 400" >>boutique.calls
+fi
+
+for space in sock-shop boutique; do
+    k create namespace $space >/dev/null
+    tr ' ' '\n' <$space.calls | grep '[a-z]' | sort -u >$space.services
+    while read -r name; do
+        case $name in
+        # An affinity of its own that is there and empty: not the same as none.
+        payment) deployment $space "$name" 1 30m 64Mi 'affinity: {}' ;;
+        # One that somebody wrote: on a zone, and only preferably.
+        shipping) deployment $space "$name" 1 60m 300Mi 'affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: Exists}]}}]}}' ;;
+        front-end | frontend) deployment $space "$name" 2 200m 200Mi ;;
+        *) deployment $space "$name" 1 100m 256Mi ;;
+        esac
+    done <$space.services | k apply --server-side --field-manager=owner -f - >/dev/null
+done
+for space in sock-shop boutique; do
+    ok "$space is ready" k -n $space rollout status deployment --timeout=120s >/dev/null
+    where $space >$space.where
+    affinities $space >$space.affinities
+done
+
+port=$(free_port)
+cat >remap.yaml <<END
+store: $dir/store.db
+run_dir: $dir/run
+http_listen: "off"
+sources:
+  - name: cluster
+    type: kubernetes
+    options:
+      - {name: kubeconfig, value: $KUBECONFIG}
+      - {name: soak, value: 0s}
+      - {name: scaling_quiet, value: 0s}
+      - {name: min_node_age, value: 1ms}
+  - name: spans
+    type: otlp
+    options:
+      - {name: listen, value: "127.0.0.1:$port"}
+apps:
+END
+for space in sock-shop boutique; do
+    cat >>remap.yaml <<END
+  - name: $space
+    mode: propose
+    namespaces: [$space]
+    cluster: cluster
+    metrics: [cluster]
+    messages: [spans]
+    interval: 1h
+    window: 15s
+    grace: 0
+    settle: 20s
+    soak: 0
+    cooldown: 0
+    ready_timeout: 60s
+    min_coverage: 0.5
+END
+done
+run remap check -c remap.yaml
+is "check" "$status" 0
+background remap run -c remap.yaml 2>run.log
+daemon=$started
+wait_for "it listens" 30 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
+background send_spans "$port" sock-shop sock-shop.calls
+background send_spans "$port" boutique boutique.calls
+
+# The window fills, metrics-server has two samples of everything, the first cycle makes a plan.
+state_of() { sums "SELECT state FROM v_cycles WHERE cycle_id = $1"; }
+newest() { sums "SELECT max(cycle_id) FROM v_cycles WHERE app = '$1'"; }
+is_state() { [ "$(state_of "$1")" = "$2" ]; }
+# propose APP : triggers until there is a plan; its cycle in $cycle
+propose()
+{
+    local until=$((SECONDS + 120))
+    while [ $SECONDS -lt $until ]; do
+        remap trigger "$1" -c remap.yaml >/dev/null 2>&1
+        sleep 1
+        cycle=$(newest "$1")
+        case $(state_of "${cycle:-0}") in
+        proposed) return 0 ;;
+        esac
+        sleep 2
+    done
+    fails "no plan for $1: $(sums "SELECT state || ' ' || reason FROM v_cycles ORDER BY cycle_id DESC LIMIT 3")"
+    return 1
+}
+sleep 16 # the window
+for space in sock-shop boutique; do
+    propose $space || { tail -n 20 run.log; finish; }
+    run remap apply "$cycle" -c remap.yaml
+    is "$space: apply" "$status" 0
+    wait_for "$space: cycle $cycle is done" 200 is_state "$cycle" 'done'
+    [ "$(state_of "$cycle")" = 'done' ] ||
+        { sums "SELECT * FROM v_moves WHERE cycle_id = $cycle"; sums "SELECT * FROM v_events"; tail -n 30 run.log; }
+    is "$space: all moves were applied" "$(sums "SELECT moves_applied > 0 AND moves_applied = moves_planned FROM v_cycles WHERE cycle_id = $cycle")" 1
+    echo "$space: $(sums "SELECT hosts_before, hosts_predicted, hosts_realised, local_before, local_predicted, local_realised FROM v_savings WHERE cycle_id = $cycle")"
+    is "$space: more traffic stays, as measured" "$(sums "SELECT local_realised > local_before + 0.3 FROM v_savings WHERE cycle_id = $cycle")" 1
+    is "$space: fewer hosts" "$(sums "SELECT hosts_realised < hosts_before FROM v_savings WHERE cycle_id = $cycle")" 1
+    # Every replica is ready where the plan says.
+    where $space >now
+    ok "$space: it is another placement" test "$(diff $space.where now | wc -l)" -gt 0
+    is "$space: hosts in use, asked of the API" \
+        "$(cut -d' ' -f2 now | sort -u | wc -l)" "$(sums "SELECT hosts_realised FROM v_savings WHERE cycle_id = $cycle")"
+    echo "$cycle" >$space.cycle
+done
+
+# Undo: the templates are what they were, to the byte.
+for space in sock-shop boutique; do
+    ok "$space: pins are there" test "$(affinities $space | diff $space.affinities - | wc -l)" -gt 0
+    run remap undo "$(<$space.cycle)" -c remap.yaml
+    is "$space: undo" "$status" 0
+    wait_for "$space: undone" 120 is_state "$(<$space.cycle)" undone
+    is "$space: affinities as they were" "$(affinities $space | diff $space.affinities -)" ""
+    is "$space: no mark of ours" "$(k -n $space get deployments -o yaml | grep -c 'remap/')" 0
+done
+finish
