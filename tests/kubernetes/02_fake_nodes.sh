@@ -42,7 +42,7 @@ for space in sock-shop boutique; do
         case $name in
         # An affinity of its own that is there and empty: not the same as none.
         payment) deployment $space "$name" 1 30m 64Mi 'affinity: {}' ;;
-        # One that somebody wrote: on a zone, and only preferably.
+        # One that somebody applied: it is theirs, and never fought.
         shipping) deployment $space "$name" 1 60m 300Mi 'affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: Exists}]}}]}}' ;;
         front-end | frontend) deployment $space "$name" 2 200m 200Mi ;;
         *) deployment $space "$name" 1 100m 256Mi ;;
@@ -68,10 +68,15 @@ sources:
       - {name: soak, value: 0s}
       - {name: scaling_quiet, value: 0s}
       - {name: min_node_age, value: 1ms}
+  - name: usage
+    type: kubernetes-metrics
+    options:
+      - {name: kubeconfig, value: $KUBECONFIG}
   - name: spans
     type: otlp
     options:
       - {name: listen, value: "127.0.0.1:$port"}
+      - {name: others, value: ignore} # the other application sends here too
 apps:
 END
 for space in sock-shop boutique; do
@@ -80,7 +85,7 @@ for space in sock-shop boutique; do
     mode: propose
     namespaces: [$space]
     cluster: cluster
-    metrics: [cluster]
+    metrics: [usage]
     messages: [spans]
     interval: 1h
     window: 15s
@@ -93,7 +98,7 @@ for space in sock-shop boutique; do
 END
 done
 run remap check -c remap.yaml
-is "check" "$status" 0
+is "check: $out" "$status" 0
 background remap run -c remap.yaml 2>run.log
 daemon=$started
 wait_for "it listens" 30 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
@@ -107,14 +112,12 @@ is_state() { [ "$(state_of "$1")" = "$2" ]; }
 # propose APP : triggers until there is a plan; its cycle in $cycle
 propose()
 {
-    local until=$((SECONDS + 120))
+    local until=$((SECONDS + 60))
     while [ $SECONDS -lt $until ]; do
         remap trigger "$1" -c remap.yaml >/dev/null 2>&1
         sleep 1
         cycle=$(newest "$1")
-        case $(state_of "${cycle:-0}") in
-        proposed) return 0 ;;
-        esac
+        is_state "${cycle:-0}" proposed && return
         sleep 2
     done
     fails "no plan for $1: $(sums "SELECT state || ' ' || reason FROM v_cycles ORDER BY cycle_id DESC LIMIT 3")"
@@ -126,9 +129,9 @@ for space in sock-shop boutique; do
     run remap apply "$cycle" -c remap.yaml
     is "$space: apply" "$status" 0
     wait_for "$space: cycle $cycle is done" 200 is_state "$cycle" 'done'
-    [ "$(state_of "$cycle")" = 'done' ] ||
-        { sums "SELECT * FROM v_moves WHERE cycle_id = $cycle"; sums "SELECT * FROM v_events"; tail -n 30 run.log; }
-    is "$space: all moves were applied" "$(sums "SELECT moves_applied > 0 AND moves_applied = moves_planned FROM v_cycles WHERE cycle_id = $cycle")" 1
+    is "$space: all moves were applied" "$(sums "SELECT service || ' ' || state || ' ' || reason FROM v_moves
+        WHERE cycle_id = $cycle AND state <> 'applied' AND service <> 'sock-shop/shipping'")" ""
+    ok "$space: and that was some" test "$(sums "SELECT moves_applied FROM v_cycles WHERE cycle_id = $cycle")" -gt 4
     echo "$space: $(sums "SELECT hosts_before, hosts_predicted, hosts_realised, local_before, local_predicted, local_realised FROM v_savings WHERE cycle_id = $cycle")"
     is "$space: more traffic stays, as measured" "$(sums "SELECT local_realised > local_before + 0.3 FROM v_savings WHERE cycle_id = $cycle")" 1
     is "$space: fewer hosts" "$(sums "SELECT hosts_realised < hosts_before FROM v_savings WHERE cycle_id = $cycle")" 1
@@ -138,6 +141,17 @@ for space in sock-shop boutique; do
     is "$space: hosts in use, asked of the API" \
         "$(cut -d' ' -f2 now | sort -u | wc -l)" "$(sums "SELECT hosts_realised FROM v_savings WHERE cycle_id = $cycle")"
     echo "$cycle" >$space.cycle
+    # (a target reads "fake-3=1 fake-4=2")
+    is "$space: every replica is ready on its planned node" "$(
+        sums "SELECT service || ' ' || target FROM v_moves WHERE cycle_id = $cycle AND state = 'applied'" |
+            while read -r name targets; do
+                for target in $targets; do
+                    [ "$(grep -cx "${name#*/} ${target%=*}" now)" = "${target#*=}" ] ||
+                        echo "$name is not $target"
+                done
+            done)" ""
+    is "$space: who owns its affinity keeps it" \
+        "$(affinities $space | grep -P '^shipping\t')" "$(grep -P '^shipping\t' $space.affinities)"
 done
 
 # Undo: the templates are what they were, to the byte.

@@ -98,15 +98,8 @@ send_spans()
 # where NAMESPACE : "workload node" of each pod that is ready and stays, sorted.
 where()
 {
-    k -n "$1" get pods -o json >"$dir/.pods"
-    sqlite3 :memory: "
-        SELECT json_extract(value, '\$.metadata.labels.app') || ' ' || json_extract(value, '\$.spec.nodeName')
-        FROM json_each(readfile('$dir/.pods'), '\$.items')
-        WHERE json_extract(value, '\$.metadata.deletionTimestamp') IS NULL
-          AND EXISTS (SELECT 1 FROM json_each(value, '\$.status.conditions') c
-                      WHERE json_extract(c.value, '\$.type') = 'Ready'
-                        AND json_extract(c.value, '\$.status') = 'True')
-        ORDER BY 1"
+    k -n "$1" get pods --no-headers -o custom-columns='A:.metadata.labels.app,N:.spec.nodeName,R:.status.conditions[?(@.type=="Ready")].status,D:.metadata.deletionTimestamp' |
+        awk '$3 == "True" && $4 == "<none>" {print $1, $2}' | sort
 }
 
 # affinities NAMESPACE : name, generation and affinity of each deployment's template, as bytes.
