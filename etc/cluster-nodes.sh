@@ -372,7 +372,7 @@ nodes_remove() { ip link del "$slot" 2>/dev/null || true; }
 # --- images ----------------------------------------------------------------------------------------
 
 # image_pack IMAGE COMMAND PROGRAM… : an archive as `docker save` writes it, of programs and the
-# libraries they load, in $dir/images. COMMAND is what it runs, a JSON array.
+# libraries they load, or of a folder, in $dir/images. COMMAND is what it runs, a JSON array.
 image_pack()
 {
     local image=$1 command=$2 at=$dir/images/.pack root name program file sum
@@ -380,8 +380,12 @@ image_pack()
     shift 2
     mkdir -p "$root/bin" "$root/tmp" "$root/etc"
     chmod 1777 "$root/tmp"
-    echo 'nobody:x:65534:65534::/:/bin/false' >"$root/etc/passwd"
+    [ -d "$1" ] || echo 'nobody:x:65534:65534::/:/bin/false' >"$root/etc/passwd"
     for program in "$@"; do
+        if [ -d "$program" ]; then
+            cp -a "$program/." "$root/"
+            continue
+        fi
         name=${program##*/} program=$(command -v "$program") || fail "no program $name for $image"
         cp -L "$program" "$root/bin/$name"
         for file in $(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+'); do
