@@ -37,6 +37,29 @@ for verb in create update patch delete deletecollection; do
 done
 is "all of that" "$(may '*' '*' default)" no
 
+# A cycle of a daemon with these rights, as its pod would see the cluster.
+mkdir account
+k create token remap --namespace remap >account/token
+k config view --raw -o jsonpath='{.clusters[0].cluster.certificate-authority-data}' | base64 -d >account/ca.crt
+[ -s account/ca.crt ] || cp "$(k config view -o jsonpath='{.clusters[0].cluster.certificate-authority}')" account/ca.crt
+printf remap >account/namespace
+server=$(k config view -o jsonpath='{.clusters[0].cluster.server}')
+server=${server#https://}
+cat >observe.yaml <<END
+store: $dir/store.db
+run_dir: $dir/run
+http_listen: off
+sources: [{name: cluster, type: kubernetes, options: [{name: service_account, value: $dir/account}]}]
+apps: [{name: shop, mode: observe, cluster: cluster, namespaces: [default]}]
+END
+observe() { run env -u KUBECONFIG KUBERNETES_SERVICE_HOST="${server%:*}" KUBERNETES_SERVICE_PORT="${server##*:}" remap "$@" -c observe.yaml; }
+observe check
+is "observing needs no more rights than these" "$status" 0
+has "it sees the nodes" "$out" "2 nodes"
+observe once
+is "a cycle" "$status: $(sql store.db "SELECT state || coalesce(': ' || reason, '') FROM v_cycles")" "0: done: no traffic in the window"
+is "it has asked for no lease" "$(k get lease --namespace remap -o name)" ""
+
 # --- act ---
 run k apply -k "$manifests/act"
 is "act is accepted" "$status: $err" "0: "

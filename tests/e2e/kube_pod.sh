@@ -136,7 +136,7 @@ is "trigger" "$status: $err" "0: "
 done_in_pod() { k --namespace remap exec deploy/remap -- remap history | grep -qE "^ *$1 .* $2 "; }
 wait_for "the cycle is done" 120 done_in_pod 1 done
 together() { [ "$(k get pods --field-selector=status.phase=Running -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u | wc -l)" = 1 ]; }
-wait_for "they run on one node" 60 together
+wait_for "they run on one node" 60 together || { in_pod show 1 && echo "$out" && in_pod events && echo "$out"; }
 for name in front cart user; do
     ok "$name is ready" k rollout status "deployment/$name" --timeout=60s >/dev/null
 done
