@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "model/spread.h"
 #include "planner/teams.h"
 
 static const char *instance_name(const struct place *place, int i)
@@ -184,6 +185,15 @@ static void explain_row(const struct place *place, const struct plan_options *op
     explain_one(place, options, a, place->at[b], out);
 }
 
+/* What of the row the placement keeps, 0 … 1. */
+static double row_share(const struct spread *spread, const struct place *place,
+                        const struct affinity *row)
+{
+    if (row->level == LEVEL_SERVICE)
+        return row->a == row->b ? 1 : spread_share(spread, row->a, row->b);
+    return row->a == row->b || (place->at[row->a] >= 0 && place->at[row->a] == place->at[row->b]);
+}
+
 void explain_discarded(struct plan *plan, struct place *place, const struct plan_options *options)
 {
     const struct space *space = place->space;
@@ -191,6 +201,7 @@ void explain_discarded(struct plan *plan, struct place *place, const struct plan
     struct puller puller;
     struct teams teams;
     struct rng rng = {1};
+    AUTO(spread) struct spread *spread = spread_new(space->model, place->at);
     if (whole) {
         puller_init(&puller, place, &rng);
         teams_init(&teams, &puller);
@@ -199,8 +210,7 @@ void explain_discarded(struct plan *plan, struct place *place, const struct plan
     }
     for (size_t r = 0; r < space->n_rows; r++) {
         const struct affinity *row = &space->rows[r];
-        if (row->degree <= 0 ||
-            placement_score(space->model, row, 1, place->at) >= row->degree * (1 - 1e-9))
+        if (row->degree <= 0 || row_share(spread, place, row) >= 1 - 1e-9)
             continue;
         struct buf why = BUF_INIT;
         if (whole)

@@ -86,7 +86,8 @@ static void rounds(struct place *place, const struct plan_options *options,
         .max_moves = limited ? (int)budget : -1,
         .iterations = iterations,
     };
-    for (int round = 0; round < ROUNDS && !effort->cut; round++) {
+    bool found = false; /* enough where pulling comes after */
+    for (int round = 0; round < ROUNDS && !effort->cut && !found; round++) {
         if (round > 0 && best->valid)
             place_set(place, best_at);
         anneal_run(place, &how, options, &rng, effort, best_at, best);
@@ -96,6 +97,7 @@ static void rounds(struct place *place, const struct plan_options *options,
             place_set(place, best_at);
         hubs_candidate(place, options, effort, best_at, best);
         how.iterations = how.iterations * 3 / 2;
+        found = space->n_slots > 0 && best->valid;
         how.hot = round % 2 ? 0.9 : 0.35; /* a warm restart keeps most clusters, a hot one few */
     }
 }

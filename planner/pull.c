@@ -448,11 +448,10 @@ void pull_run(struct place *place, const struct plan_options *options, int64_t s
             puller_back(&p, 0);
         else if (gain != 0)
             keep(place, options, best_at, best);
-        if (s % 64 == 0) {
+        if (s % 4096 == 0) /* all rows anew cost as much as some ten steps */
             place->score = place_score_exact(place); /* no drift of roundings */
-            if (limited)
-                p.price_move *= place->n_moved > budget ? 1.05 : 0.96;
-        }
+        if (s % 64 == 0 && limited)
+            p.price_move *= place->n_moved > budget ? 1.05 : 0.96;
         if (effort_spend(effort, p.cost))
             break;
     }

@@ -347,10 +347,10 @@ static void step_back(struct teams *teams)
 }
 
 /* Services that need not have moved go home. */
-static void trim(struct teams *teams, const struct plan_options *options, int *best_at,
-                 struct value *best)
+static void trim(struct teams *teams, const struct plan_options *options, struct effort *effort,
+                 int *best_at, struct value *best)
 {
-    for (int k = 0; k < teams->n_movable; k++) {
+    for (int k = 0; k < teams->n_movable && !effort->cut; k++) {
         struct team *team = &teams->teams[teams->movable[k]];
         double score = teams->puller->place->score;
         if (!team->moved || team->placed < team->n)
@@ -363,6 +363,7 @@ static void trim(struct teams *teams, const struct plan_options *options, int *b
             step_back(teams);
             teams->puller->place->score = score;
         }
+        effort_spend(effort, team->n);
     }
 }
 
@@ -398,17 +399,16 @@ static void pass(struct teams *teams, const struct plan_options *options,
             step_back(teams);
         else if (gain != 0)
             teams_keep(teams, options, best_at, best);
-        if (s % 64 == 0) {
+        if (s % 4096 == 0) /* all rows anew cost as much as some ten steps */
             p->place->score = place_score_exact(p->place); /* no drift of roundings */
-            if (limited)
-                p->price_move *= teams->asked > options->max_moves ? control->up : control->down;
-        }
+        if (s % 64 == 0 && limited)
+            p->price_move *= teams->asked > options->max_moves ? control->up : control->down;
         if (effort_spend(effort, p->cost))
             break;
     }
     set_clear(teams);
     teams_set(teams, best_at);
-    trim(teams, options, best_at, best);
+    trim(teams, options, effort, best_at, best);
 }
 
 void teams_pull(struct teams *teams, const struct plan_options *options, int64_t steps,
