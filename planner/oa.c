@@ -263,13 +263,9 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     char *hopeless = oa_hopeless(space, options);
     if (hopeless)
         return oa_without(space, options, hopeless, out, err);
-    struct plan_options rest = *options;
     int answered = oa_by_counts(space, options, out, err);
     if (answered != 0)
         return answered < 0 ? -1 : 0;
-    rest.time_limit_ms -= clock_mono_ms() - start_ms;
-    start_ms = clock_mono_ms();
-    options = &rest;
     AUTO(finding) struct finding *finding = finding_new(space->n);
     AUTO_FREE int *best_at = mem_array((size_t)space->n, sizeof *best_at);
     if (!finding)
