@@ -27,7 +27,7 @@ static char *find_problem(const struct standing *standing, const json_t *workloa
     const struct conduct conduct = {.workload = workload,
                                     .mark = mark,
                                     .pin = &pin,
-                                    .now_ms = INT64_MAX,
+                                    .now_ms = INT64_MAX / 2,
                                     .options = standing->options};
     const char *rule = conduct_problem(&conduct, why, sizeof why);
     return rule && !is_judged_elsewhere(rule) ? mem_strdup(why) : NULL;
