@@ -73,7 +73,7 @@ struct source_report {
     bool reachable;
     char version[64];
     int64_t newest_ms; /* newest sample; -1 none */
-    char seen[200];    /* "3 hosts, 14 services, 17 instances" */
+    char seen[1000];   /* "3 hosts, 14 services, 17 instances" */
 };
 
 /* Somebody has released a new version of a workload, or a new workload. Borrowed during the call. */

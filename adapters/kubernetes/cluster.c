@@ -11,6 +11,7 @@
 #include "adapters/kubernetes/kubernetes.h"
 #include "adapters/kubernetes/orchestrator.h"
 #include "adapters/kubernetes/owners.h"
+#include "adapters/kubernetes/rivals.h"
 #include "adapters/kubernetes/standing.h"
 #include "model/base/clock.h"
 #include "model/base/json.h"
@@ -208,8 +209,11 @@ static int cluster_check(void *ctx, const struct app_scope *app, struct source_r
     int pinned = 0;
     for (size_t i = 0; i < model->n_instances; i++)
         pinned += model->instances[i].pinned_why != NULL;
-    snprintf(out->seen, sizeof out->seen, "%zu nodes, %zu services, %zu pods (%d of them stay)",
-             model->n_hosts, model->n_services, model->n_instances, pinned);
+    AUTO_BUF struct buf rivals = BUF_INIT;
+    rivals_tell(cluster->api, cluster->objects, &rivals);
+    snprintf(out->seen, sizeof out->seen, "%zu nodes, %zu services, %zu pods (%d of them stay)%s",
+             model->n_hosts, model->n_services, model->n_instances, pinned,
+             rivals.data ? rivals.data : "");
     return 0;
 }
 

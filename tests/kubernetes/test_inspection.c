@@ -40,7 +40,9 @@ static const struct app_scope app = {"shop", spaces, all};
 static int setup(void **state)
 {
     (void)state;
-    const struct kube_cluster_options options = {.fake = 3};
+    static const char *const forgetful[] = {
+        "--flag", "kube-apiserver=--etcd-compaction-interval=2s", NULL};
+    const struct kube_cluster_options options = {.fake = 3, .more = forgetful};
     cluster = kube_cluster_new(&options);
     if (!cluster)
         exit(0);
@@ -466,6 +468,50 @@ static void test_cluster_when_its_server_restarts_then_watched_again(void **stat
     kubernetes_cluster.close(ctx);
 }
 
+static void apply(const char *manifest)
+{
+    assert_true(KUBECTL(cluster, manifest, NULL, "apply", "-f", "-"));
+}
+
+static void test_check_when_others_move_pods_too_then_told(void **state)
+{
+    (void)state;
+    struct option options[3];
+    const struct source source = admin(options);
+    struct source_report report = {.newest_ms = -1};
+    struct err err = ERR_INIT;
+    apply("apiVersion: batch/v1\nkind: CronJob\n"
+          "metadata: {name: descheduler, namespace: kube-system}\n"
+          "spec: {schedule: '0 0 1 1 *', suspend: true, jobTemplate: {spec: {template: {spec: "
+          "{restartPolicy: Never, containers: [{name: c, image: x}]}}}}}\n");
+    apply("apiVersion: v1\nkind: ConfigMap\n"
+          "metadata: {name: descheduler-policy-configmap, namespace: kube-system}\n"
+          "data: {policy.yaml: 'RemoveDuplicates RemovePodsViolatingNodeAffinity "
+          "preferredDuringSchedulingIgnoredDuringExecution'}\n");
+    apply("apiVersion: v1\nkind: ConfigMap\n"
+          "metadata: {name: cluster-autoscaler-status, namespace: kube-system}\n");
+    apply("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+          "metadata: {name: nodepools.karpenter.sh, annotations: "
+          "{api-approved.kubernetes.io: 'https://example.org'}}\n"
+          "spec: {group: karpenter.sh, scope: Cluster, names: {plural: nodepools, kind: NodePool}, "
+          "versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: "
+          "{type: object}}}]}\n");
+    assert_true(KUBECTL(cluster, NULL, NULL, "wait", "crd/nodepools.karpenter.sh",
+                        "--for=condition=Established", "--timeout=60s"));
+    void *ctx = open_cluster(&source);
+    if (kubernetes_cluster.check(ctx, &app, &report, &err))
+        fail_msg("%s", err.text);
+    assert_true(report.reachable);
+    assert_memory_equal(report.version, "v1.", 3);
+    assert_non_null(strstr(report.seen, "3 nodes, "));
+    assert_non_null(strstr(report.seen, "descheduler: RemoveDuplicates, "
+                                        "RemovePodsViolatingNodeAffinity of preferred terms"));
+    assert_non_null(strstr(report.seen, "Karpenter: "));
+    assert_non_null(strstr(report.seen, "Cluster Autoscaler: "));
+    assert_null(strstr(report.seen, "VerticalPodAutoscaler"));
+    kubernetes_cluster.close(ctx);
+}
+
 static int keep_token(void *ctx, const json_t *list, bool again, struct err *err)
 {
     int *pages = ctx;
@@ -495,6 +541,61 @@ static void test_list_when_paged_then_whole(void **state)
                      -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_string_equal(status.reason, "NotFound");
+}
+
+/* The first page waits until the API server has forgotten what the rest of the list would be. */
+struct slow {
+    struct kube_api *api;
+    int began;
+    size_t items;
+    bool forgotten;
+};
+
+static int wait_for_oblivion(void *ctx, const json_t *list, bool again, struct err *err)
+{
+    struct slow *slow = ctx;
+    (void)err;
+    if (again) {
+        slow->began++;
+        slow->items = 0;
+    }
+    slow->items += json_array_size(kube_get(list, "items"));
+    const char *next = kube_text(kube_get(list, "metadata"), "continue");
+    int64_t until = clock_mono_ms() + WAIT_MS;
+    while (next && !slow->forgotten && clock_mono_ms() < until) {
+        AUTO_FREE char *path =
+            mem_printf("/api/v1/namespaces/shop/configmaps?limit=500&continue=%s", next);
+        AUTO_JSON json_t *page = NULL;
+        struct kube_status status;
+        struct err ignored = ERR_INIT;
+        kube_api_get(slow->api, path, &page, &status, &ignored);
+        slow->forgotten = status.code == 410;
+    }
+    return 0;
+}
+
+static void test_list_when_the_server_forgets_its_token_then_begun_anew(void **state)
+{
+    (void)state;
+    struct option options[3];
+    const struct source source = admin(options);
+    struct err err = ERR_INIT;
+    AUTO(kube_api) struct kube_api *api = NULL;
+    assert_int_equal(kube_api_open(&source, &api, &err), 0);
+    for (int i = 0; i < 600; i++) {
+        AUTO_FREE char *name = mem_printf("m-%d", i);
+        AUTO_JSON json_t *map = json_pack("{s:{s:s}}", "metadata", "name", name);
+        if (kube_api_send(api, "POST", "/api/v1/namespaces/shop/configmaps", "application/json",
+                          map, NULL, NULL, &err))
+            fail_msg("%s", err.text);
+    }
+    struct slow slow = {.api = api};
+    if (kube_api_list(api, "/api/v1/namespaces/shop/configmaps", wait_for_oblivion, &slow, NULL,
+                      NULL, &err))
+        fail_msg("%s", err.text);
+    assert_true(slow.forgotten);
+    assert_int_equal(slow.began, 2);
+    assert_true(slow.items >= 600);
 }
 
 static void test_send_when_object_was_changed_then_conflict(void **state)
@@ -530,7 +631,9 @@ int main(void)
         cmocka_unit_test(test_account_when_it_may_read_nothing_then_refused),
         cmocka_unit_test(test_server_when_certificate_is_of_another_authority_then_unreachable),
         cmocka_unit_test(test_kubeconfig_when_token_is_renewed_then_read_again),
+        cmocka_unit_test(test_check_when_others_move_pods_too_then_told),
         cmocka_unit_test(test_list_when_paged_then_whole),
+        cmocka_unit_test(test_list_when_the_server_forgets_its_token_then_begun_anew),
         cmocka_unit_test(test_send_when_object_was_changed_then_conflict),
         cmocka_unit_test(test_cluster_when_its_server_restarts_then_watched_again),
     };
