@@ -35,8 +35,9 @@ int otlp_decode(const struct otlp_body *body, struct span_table *table, span_sin
     }
     AUTO_BUF struct buf plain = BUF_INIT;
     if (!body->gzip)
-        return otlp_protobuf(body->data, body->size, table, sink, ctx, rejected, err);
+        return otlp_protobuf(body->data, body->size, NULL, table, sink, ctx, rejected, err);
+    buf_reserve(&plain, OTLP_MAX_INFLATED); /* what is not written costs nothing */
     if (inflate_gzip(body->data, body->size, OTLP_MAX_INFLATED, feed_buf, &plain, err))
         return -1;
-    return otlp_protobuf(plain.data ? plain.data : "", plain.size, table, sink, ctx, rejected, err);
+    return otlp_protobuf(plain.data, plain.size, &plain, table, sink, ctx, rejected, err);
 }

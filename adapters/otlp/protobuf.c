@@ -56,6 +56,17 @@ static void arena_leave(void *ctx, void *pointer)
     (void)pointer;
 }
 
+/* A large piece is given back before the others. */
+static void arena_drop(struct arena *arena, const void *pointer)
+{
+    for (size_t i = arena->n_more; i-- > 0;)
+        if (arena->more[i] == pointer) {
+            free(arena->more[i]);
+            arena->more[i] = arena->more[--arena->n_more];
+            return;
+        }
+}
+
 static void arena_clear(struct arena *arena)
 {
     while (arena->n_more)
@@ -185,6 +196,13 @@ static int take_span(struct decoder *d, const Otlp__Span *from, struct err *err)
 
 /* --- lists --- */
 
+/* The item has been unpacked. Small ones are many, and not worth the looking. */
+static void let_go(struct arena *arena, const ProtobufCBinaryData *item)
+{
+    if (item->len > ARENA_BYTES)
+        arena_drop(arena, item->data);
+}
+
 typedef int take_item_f(struct decoder *d, const ProtobufCBinaryData *item, struct err *err);
 
 /* Why nothing was unpacked. */
@@ -222,8 +240,10 @@ static int take_scope(struct decoder *d, const ProtobufCBinaryData *item, struct
     arena_clear(arena);
     const Otlp__ScopeSpans *scope =
         otlp__scope_spans__unpack(&arena->allocator, item->len, item->data);
-    return scope ? take_list(d, take_span_bytes, scope->spans, scope->n_spans, err)
-                 : not_unpacked(arena, "a list of spans", err);
+    if (!scope)
+        return not_unpacked(arena, "a list of spans", err);
+    let_go(&d->levels[1], item);
+    return take_list(d, take_span_bytes, scope->spans, scope->n_spans, err);
 }
 
 static int take_resource(struct decoder *d, const ProtobufCBinaryData *item, struct err *err)
@@ -234,6 +254,7 @@ static int take_resource(struct decoder *d, const ProtobufCBinaryData *item, str
         otlp__resource_spans__unpack(&arena->allocator, item->len, item->data);
     if (!spans)
         return not_unpacked(arena, "a resource", err);
+    let_go(&d->levels[0], item);
     span_tags_reset(&d->tags);
     if (spans->resource && take_tags(&d->tags, d->table, spans->resource->attributes,
                                      spans->resource->n_attributes, err))
@@ -244,8 +265,8 @@ static int take_resource(struct decoder *d, const ProtobufCBinaryData *item, str
     return take_list(d, take_scope, spans->scope_spans, spans->n_scope_spans, err);
 }
 
-int otlp_protobuf(const char *data, size_t size, struct span_table *table, span_sink_f *sink,
-                  void *ctx, int64_t *rejected, struct err *err)
+int otlp_protobuf(const char *data, size_t size, struct buf *spent, struct span_table *table,
+                  span_sink_f *sink, void *ctx, int64_t *rejected, struct err *err)
 {
     struct decoder d = {.table = table, .sink = sink, .ctx = ctx, .rejected = rejected};
     for (size_t i = 0; i < ARRAY_LEN(d.levels); i++)
@@ -253,6 +274,8 @@ int otlp_protobuf(const char *data, size_t size, struct span_table *table, span_
     arena_init(&d.one, ARENA_MAX_BYTES);
     const Otlp__TraceRequest *request =
         otlp__trace_request__unpack(&d.levels[0].allocator, size, (const uint8_t *)data);
+    if (spent)
+        buf_wipe(spent);
     int rc = request ? take_list(&d, take_resource, request->resource_spans,
                                  request->n_resource_spans, err)
                      : not_unpacked(&d.levels[0], "a request", err);

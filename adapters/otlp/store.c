@@ -292,9 +292,10 @@ static void note_gap(const struct otlp_store *store, const struct window *window
                     "spans are received since %lld s only: of %lld s of this window nothing is "
                     "known; that time counts as traffic of unknown ends",
                     (long long)(store->now_ms - since) / 1000, (long long)missing / 1000);
-    if (there > 0 && seen > 0)
-        identity_unmapped(in->identity, NULL,
-                          (int64_t)((double)seen * (double)missing / (double)there), -1);
+    /* Nothing seen in a part of the window is nothing known of it, not a quiet application. */
+    int64_t unknown = seen ? (int64_t)((double)seen * (double)missing / (double)(there > 0 ? there : 1))
+                           : 1;
+    identity_unmapped(in->identity, NULL, unknown, -1);
 }
 
 static void note_total(struct inspection *in, const char *kind, int64_t count, const char *what)

@@ -13,10 +13,13 @@
 #include "model/base/clock.h"
 
 #define SWEEP_MS 5000
+#define SWEEP_FULL_MS 500 /* while no more connections are taken */
+#define HEAD_MS 1000      /* what a head may take then */
 
 struct connection {
     int fd;
     int64_t since_ms; /* monotonic */
+    bool asks;        /* its head was there */
     struct connection *next;
 };
 
@@ -67,17 +70,39 @@ static void on_ready(void *ctx, int fd, short events)
     listener_run(ctx);
 }
 
+static void sweep_in(struct listener *listener, int64_t delay_ms);
+
 static void on_sweep(void *ctx)
 {
     struct listener *listener = ctx;
-    int64_t old_ms = clock_mono_ms() - listener->options.max_ms;
+    int64_t now_ms = clock_mono_ms();
+    bool full = listener->n_connections >= listener->options.max_connections;
     for (struct connection *c = listener->connections; c; c = c->next) {
-        if (c->since_ms < old_ms) {
+        int64_t age_ms = now_ms - c->since_ms;
+        if (age_ms > listener->options.max_ms || (full && !c->asks && age_ms > HEAD_MS)) {
             shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
         }
     }
     listener_run(listener);
-    listener->sweep = loop_timer(listener->loop, SWEEP_MS, on_sweep, listener);
+    sweep_in(listener, full ? SWEEP_FULL_MS : SWEEP_MS);
+}
+
+static void sweep_in(struct listener *listener, int64_t delay_ms)
+{
+    loop_timer_cancel(listener->loop, listener->sweep);
+    listener->sweep = loop_timer(listener->loop, delay_ms, on_sweep, listener);
+}
+
+static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *size, void **request_context)
+{
+    struct listener *listener = ctx;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    ((struct connection *)info->socket_context)->asks = true;
+    return listener->options.request(listener->options.ctx, mhd, url, method, version, data, size,
+                                     request_context);
 }
 
 static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_context,
@@ -94,6 +119,8 @@ static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_c
         listener->connections = connection;
         listener->n_connections++;
         *socket_context = connection;
+        if (listener->n_connections == listener->options.max_connections)
+            sweep_in(listener, SWEEP_FULL_MS);
         return;
     }
     struct connection **at = &listener->connections;
@@ -157,7 +184,7 @@ static int listener_start(struct listener *listener, int fd, struct err *err)
     }
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (o->tls_cert ? MHD_USE_TLS : 0);
     listener->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, o->request, o->ctx, MHD_OPTION_LISTEN_SOCKET, fd,
+        flags, 0, NULL, NULL, on_access, listener, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, o->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         o->memory_bytes, MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, listener, MHD_OPTION_ARRAY, more, MHD_OPTION_END);

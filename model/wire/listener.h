@@ -2,7 +2,8 @@
  * with limits that keep slow or many clients from holding up anybody but themselves. Used by the
  * status listener of `remap` and the webhooks of the monitor.
  *
- * Every connection ends after its answer and lives max_ms at most. */
+ * Every connection ends after its answer and lives max_ms at most; where max_connections are there, one
+ * that has not told its whole head within a second makes room. */
 #ifndef REMAP_WIRE_LISTENER_H
 #define REMAP_WIRE_LISTENER_H
 

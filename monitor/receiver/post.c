@@ -96,7 +96,8 @@ static enum MHD_Result post_begin(struct post *post)
 {
     const char *length = header(post, MHD_HTTP_HEADER_CONTENT_LENGTH);
     unsigned long long size = length ? strtoull(length, NULL, 10) : 0;
-    bool at_once = post->head.shows || size > DROP_MAX_BYTES || header(post, MHD_HTTP_HEADER_EXPECT);
+    /* Who may not send holds nothing up by sending slowly. */
+    bool at_once = post->head.shows || post->head.status == MHD_HTTP_UNAUTHORIZED || size > DROP_MAX_BYTES || header(post, MHD_HTTP_HEADER_EXPECT);
     if (post->head.shows && !post->head.status)
         return answer_status(post);
     return post->head.status && at_once ? answer_refused(post) : MHD_YES;
