@@ -311,9 +311,8 @@ static int64_t server_ms(const char *query)
     return clock_mono_ms() - began;
 }
 
-static void test_usage_when_1e5_series_then_hardly_more_than_the_servers_time(void **state)
+static struct inspection many_pods(void)
 {
-    (void)state;
     struct err err = ERR_INIT;
     struct model *m = model_new();
     assert_int_equal(model_add_service(m, "shop/s", &err), 0);
@@ -321,25 +320,37 @@ static void test_usage_when_1e5_series_then_hardly_more_than_the_servers_time(vo
         AUTO_FREE char *name = mem_printf("shop/p-%d", i);
         assert_int_equal(model_add_instance(m, name, 0, -1, &err), i);
     }
-    struct inspection in = {.model = m, .identity = identity_new(m)};
+    return (struct inspection){.model = m, .identity = identity_new(m)};
+}
+
+/* The goal is a second beyond the server's own time; the best of three, because neighbours on this
+ * machine may take more than that from either side. */
+static void test_usage_when_1e5_series_then_hardly_more_than_the_servers_time(void **state)
+{
+    (void)state;
+    int64_t alone = INT64_MAX, took = INT64_MAX;
     server_ms(MANY_CPU); /* the first time the server reads its blocks */
     server_ms(MANY_BYTES);
-    int64_t alone = server_ms(MANY_CPU) + server_ms(MANY_BYTES);
-    int64_t began = clock_mono_ms();
-    rig_measure((const char *[]){"preset", "none", "hosts", "none", "timeout", "60s", "cpu_query",
-                             MANY_CPU, "memory_query", MANY_BYTES, "namespace_label", "namespace",
-                             "pod_label", "pod", NULL},
-            &in);
-    int64_t took = clock_mono_ms() - began;
+    for (int run = 0; run < 3; run++) {
+        struct inspection in = many_pods();
+        int64_t server = server_ms(MANY_CPU) + server_ms(MANY_BYTES);
+        alone = server < alone ? server : alone;
+        int64_t began = clock_mono_ms();
+        rig_measure((const char *[]){"preset", "none", "hosts", "none", "timeout", "60s",
+                                     "cpu_query", MANY_CPU, "memory_query", MANY_BYTES,
+                                     "namespace_label", "namespace", "pod_label", "pod", NULL},
+                    &in);
+        took = clock_mono_ms() - began < took ? clock_mono_ms() - began : took;
+        assert_int_equal(in.model->instances[MANY - 1].mem_used_bytes, 1000 + MANY - 1);
+        assert_near((double)in.model->instances[77].cpu_used_millis, 100, 1);
+        assert_null(note_find(&in, "no-sample", ""));
+        rig_end(&in);
+    }
     print_message("%d series in %lld ms, the server alone %lld ms\n", 2 * MANY, (long long)took,
                   (long long)alone);
-    assert_int_equal(m->instances[MANY - 1].mem_used_bytes, 1000 + MANY - 1);
-    assert_near((double)m->instances[77].cpu_used_millis, 100, 1);
-    assert_null(note_find(&in, "no-sample", ""));
 #ifndef __SANITIZE_ADDRESS__
     assert_true(took - alone < 1000);
 #endif
-    rig_end(&in);
 }
 
 /* --- configuration and check --- */
