@@ -18,7 +18,8 @@ struct columns {
     int *blocked; /* conflicting items that are in */
     int *tabu;    /* first step that may move it again */
     int *list, n; /* what is in */
-    int *near, n_near; /* what is not and has a partner there */
+    int *near, n_near; /* what is not and has a partner there; */
+    int n_gaining;     /* those of gain first */
     unsigned *stamp, now;
     double left[LOAD_DIMS], value;
 };
@@ -99,7 +100,7 @@ static void near_list(struct columns *c)
 {
     const struct parts *parts = c->parts;
     c->now++;
-    c->n_near = 0;
+    c->n_near = c->n_gaining = 0;
     for (int m = 0; m < c->n; m++)
         for (size_t k = parts->first[c->list[m]]; k < parts->first[c->list[m] + 1]; k++) {
             int j = parts->arcs[k].item;
@@ -107,6 +108,10 @@ static void near_list(struct columns *c)
                 continue;
             c->stamp[j] = c->now;
             c->near[c->n_near++] = j;
+            if (c->gain[j] > 0) {
+                c->near[c->n_near - 1] = c->near[c->n_gaining];
+                c->near[c->n_gaining++] = j;
+            }
         }
 }
 
@@ -133,14 +138,14 @@ static void move_look(struct change *best, double worth, int in, int out_at)
         *best = (struct change){worth, in, out_at};
 }
 
-/* Swaps of one member against all that is near. */
+/* Swaps of one member against what is near and gains: nothing else beats its leaving alone. */
 static void swaps_look(struct columns *c, int at, int step, struct change *best)
 {
     const struct parts *parts = c->parts;
     int out = c->list[at];
     for (size_t k = parts->first[out]; k < parts->first[out + 1]; k++)
         c->beside[parts->arcs[k].item] = parts->arcs[k].degree;
-    for (int m = 0; m < c->n_near; m++) {
+    for (int m = 0; m < c->n_gaining; m++) {
         int j = c->near[m];
         double worth = c->gain[j] - c->gain[out] - c->beside[j];
         if (worth > best->worth && c->tabu[j] <= step && c->blocked[j] == 0 && room(c, j, out))

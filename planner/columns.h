@@ -3,7 +3,7 @@
 #ifndef REMAP_PLANNER_COLUMNS_H
 #define REMAP_PLANNER_COLUMNS_H
 
-#include "planner/pricing.h"
+#include "planner/pool.h"
 
 struct columns;
 

@@ -28,6 +28,32 @@ void search_add(struct search *search, int kind, const int *items, int n)
         pool_add(&search->pool, kind, items, n, value);
 }
 
+static int kind_of(const struct parts *parts, int host)
+{
+    for (int k = 0; k < parts->n_kinds; k++)
+        for (int c = 0; c < parts->kinds[k].count; c++)
+            if (parts->kinds[k].hosts[c] == host)
+                return k;
+    return -1;
+}
+
+void search_add_placement(struct search *search, const int *host_of_item)
+{
+    const struct parts *root = search->root;
+    AUTO_FREE int *items = mem_array((size_t)root->n, sizeof *items);
+    AUTO_FREE bool *done = mem_array((size_t)root->n, sizeof *done);
+    for (int i = 0; i < root->n; i++) {
+        int n = 0, host = host_of_item[i], kind = kind_of(root, host);
+        for (int j = i; j < root->n && !done[i] && kind >= 0; j++)
+            if (host_of_item[j] == host)
+                items[n++] = j;
+        for (int k = 0; k < n; k++)
+            done[items[k]] = true;
+        if (n > 0)
+            search_add(search, kind, items, n);
+    }
+}
+
 bool work_closed(const struct work *work)
 {
     return search_closed(work->search, work->bound);

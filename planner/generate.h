@@ -8,6 +8,7 @@
 #include "planner/master.h"
 #include "planner/packing.h"
 #include "planner/pool.h"
+#include "planner/pricing.h"
 #include "planner/tree.h"
 
 /* What all nodes share. */
@@ -25,6 +26,8 @@ struct search {
 bool search_closed(const struct search *search, double bound);
 /* Adds a set of the root's items; those that no host of the kind holds are left out. */
 void search_add(struct search *search, int kind, const int *items, int n);
+/* The sets of one placement: the host of every item, -1 for none. */
+void search_add_placement(struct search *search, const int *host_of_item);
 
 /* One node while it is solved. */
 struct work {

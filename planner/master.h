@@ -4,7 +4,7 @@
 #ifndef REMAP_PLANNER_MASTER_H
 #define REMAP_PLANNER_MASTER_H
 
-#include "planner/pricing.h"
+#include "planner/pool.h"
 
 struct master;
 

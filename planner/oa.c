@@ -272,10 +272,10 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
         return err_set(err, ERR_IO, "no shared memory for the solver");
     struct oa oa = {.model = model, .analysis = analysis, .options = options, .space = space,
                     .finding = finding, .best_at = best_at, .bound = INFINITY};
-    /* 15 % are kept for what a solver overruns (1000 ms took up to 1109 ms) and for the end. */
+    /* What a solver overruns (1000 ms took up to 1109 ms) ends with the child: what was found is kept. */
     oa.effort = (struct effort){.limit = options->iterations,
-                                .deadline_ms = start_ms + options->time_limit_ms * 85 / 100};
-    if (contain_run(oa_work, &oa, finding, options, start_ms + options->time_limit_ms * 95 / 100,
+                                .deadline_ms = start_ms + options->time_limit_ms * 93 / 100};
+    if (contain_run(oa_work, &oa, finding, options, start_ms + options->time_limit_ms * 98 / 100,
                     err) < 0)
         return -1;
     struct value best = {.objective = options->objective};

@@ -6,7 +6,7 @@
 #ifndef REMAP_PLANNER_PACKING_H
 #define REMAP_PLANNER_PACKING_H
 
-#include "planner/pricing.h"
+#include "planner/pool.h"
 
 struct packing;
 

@@ -11,6 +11,7 @@
 #include "planner/hba.h"
 #include "planner/hubs.h"
 #include "planner/oa.h"
+#include "planner/refine.h"
 
 const struct plan_options plan_options_default = {
     .planner = "auto",
@@ -188,15 +189,37 @@ static int options_check(const struct planner *planner, const struct plan_option
     return 0;
 }
 
+/* Refines the bound of a plan that has only a cheap one, while time and iterations remain. */
+static void plan_refine(struct plan *plan, const struct model *model,
+                        const struct analysis *analysis, const struct plan_options *options,
+                        int64_t start_ms)
+{
+    struct effort effort = {.done = plan->iterations, .limit = options->iterations,
+                            .deadline_ms = start_ms + options->time_limit_ms,
+                            .progress = options->progress, .progress_ctx = options->progress_ctx};
+    double rounding = 2e-9 * fmax(1, fabs(plan->affinity_after));
+    if (plan->cut || plan->affinity_bound <= plan->affinity_after + rounding)
+        return;
+    double bound = refine_bound(model, analysis->rows, analysis->n_rows, options, plan->placement,
+                                plan->affinity_after, &effort);
+    if (bound < plan->affinity_bound)
+        plan->affinity_bound = bound;
+    plan->iterations = effort.done;
+    plan->cut = effort.cut;
+}
+
 /* A plan that reaches its bound is optimal, whoever made it; 1e-9 is the rounding of scores. */
 static void plan_bound(struct plan *plan, const struct model *model,
-                       const struct analysis *analysis, const struct plan_options *options)
+                       const struct analysis *analysis, const struct plan_options *options,
+                       int64_t start_ms)
 {
     bool place_all = strcmp(plan->planner, "hba") != 0;
     if (!plan->has_bound) {
         plan->has_bound = true;
         plan->affinity_bound = bound_affinity(model, analysis->rows, analysis->n_rows,
                                               options->move_stateful, place_all);
+        if (place_all)
+            plan_refine(plan, model, analysis, options, start_ms);
     }
     /* Below the plan by more than rounding would be a fault of ours: no bound is told then, and no
      * proof, rather than a false one. */
@@ -278,7 +301,7 @@ int planner_run(const struct model *model, const struct analysis *analysis,
     if (options->frontier && plan_frontier(plan, model, analysis, &whole, err) < 0)
         return -1;
     if (plan->status == PLAN_FEASIBLE || plan->status == PLAN_OPTIMAL)
-        plan_bound(plan, model, analysis, options);
+        plan_bound(plan, model, analysis, options, start);
     plan->solve_ms = clock_mono_ms() - start;
     *out = steal(plan);
     return 0;

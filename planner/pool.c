@@ -1,6 +1,7 @@
 /* pool.c - patterns by the sum of their items' hashes, which knows no order. */
 #include "planner/pool.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include "planner/rng.h"
 
@@ -59,4 +60,30 @@ void pool_wipe(struct pool *pool)
     free(pool->patterns);
     free(pool->slots);
     *pool = (struct pool){0};
+}
+
+double pattern_value(const struct parts *parts, int kind, const int *items, int n)
+{
+    const struct kind *host = &parts->kinds[kind];
+    double value = 0, used[LOAD_DIMS] = {0};
+    for (int k = 0; k < n; k++) {
+        int i = items[k];
+        if (host->allowed && !host->allowed[i])
+            return -INFINITY;
+        value += host->bonus ? host->bonus[i] : 0;
+        for (int d = 0; d < parts->dims; d++)
+            used[d] += parts->size[i * parts->dims + d];
+        for (int l = 0; l < k; l++) {
+            for (size_t a = parts->first[i]; a < parts->first[i + 1]; a++)
+                if (parts->arcs[a].item == items[l])
+                    value += parts->arcs[a].degree;
+            for (size_t a = parts->first_conflict[i]; a < parts->first_conflict[i + 1]; a++)
+                if (parts->conflicts[a] == items[l])
+                    return -INFINITY;
+        }
+    }
+    for (int d = 0; d < parts->dims; d++)
+        if (used[d] > host->cap[d])
+            return -INFINITY;
+    return value;
 }

@@ -1,8 +1,18 @@
-/* pool.h - a growing set of patterns, each in it once. */
+/* pool.h - patterns, and growing sets of them with each in it once. */
 #ifndef REMAP_PLANNER_POOL_H
 #define REMAP_PLANNER_POOL_H
 
-#include "planner/pricing.h"
+#include "planner/parts.h"
+
+struct pattern {
+    int kind;
+    int n;
+    int *items;
+    double value; /* without prices */
+};
+
+/* Value of a set without prices, -INFINITY where it breaks capacity, conflicts or allowed items. */
+double pattern_value(const struct parts *parts, int kind, const int *items, int n);
 
 struct pool { /* {0} is empty */
     struct pattern *patterns;

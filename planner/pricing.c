@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "planner/knapsack.h"
 
 /* Steps of the subgradient at the root of a search and below it: what paid at 100 to 200 items. */
 #define STEPS_ROOT 80
@@ -18,11 +19,6 @@
 
 enum state { FREE, IN, OUT };
 
-struct entry {
-    double ratio, value, size;
-    int item;
-};
-
 struct pricer {
     const struct parts *parts;
     unsigned char *state;
@@ -31,12 +27,10 @@ struct pricer {
     double *share;  /* of each arc: what its own end gets of the degree; the reverse arc the rest */
     size_t *reverse;
     double *worth;  /* of a free item in the knapsack: its gain and its shares of free edges */
-    double *kept;   /* fraction of each free item in the last knapsack */
     float **shares;      /* by kind × root: what the last search ended with */
     struct entry *order; /* of the last knapsack */
     int n_front, back; /* it is order[0] … order[n_front − 1] and from order[back] on */
-    int *chosen, n_chosen; /* what the last knapsack keeps, in part at least */
-    double ratio; /* critical one */
+    struct knapsack sack; /* the last one */
     double mix[LOAD_DIMS]; /* weights of the surrogate dimension, Σ = 1 */
     double left[LOAD_DIMS];
     double cap[LOAD_DIMS];
@@ -60,10 +54,10 @@ struct pricer *pricer_new(const struct parts *parts)
     p->state = mem_array(n, sizeof *p->state);
     p->gain = mem_array(n, sizeof *p->gain);
     p->blocked = mem_array(n, sizeof *p->blocked);
-    p->kept = mem_array(n, sizeof *p->kept);
+    p->sack.kept = mem_array(n, sizeof *p->sack.kept);
     p->worth = mem_array(n, sizeof *p->worth);
     p->order = mem_array(n, sizeof *p->order);
-    p->chosen = mem_array(n, sizeof *p->chosen);
+    p->sack.chosen = mem_array(n, sizeof *p->sack.chosen);
     p->list = mem_array(n, sizeof *p->list);
     p->trail = mem_array(n, sizeof *p->trail);
     p->trash = mem_array(n, sizeof *p->trash);
@@ -89,10 +83,10 @@ void pricer_free(struct pricer *p)
     free(p->state);
     free(p->gain);
     free(p->blocked);
-    free(p->kept);
+    free(p->sack.kept);
     free(p->worth);
     free(p->order);
-    free(p->chosen);
+    free(p->sack.chosen);
     free(p->list);
     free(p->trail);
     free(p->trash);
@@ -178,77 +172,13 @@ static int pricer_start(struct pricer *p, int kind, int root, const double *pric
     return n;
 }
 
-/* Entries of better ratio than the pivot first; how many, and their size in *size. Hoare's, so that
- * equal ratios split evenly. */
-static int split(struct entry *e, int n, double *size)
-{
-    double a = e[0].ratio, b = e[n / 2].ratio, c = e[n - 1].ratio;
-    double pivot = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b);
-    int i = 0, j = n - 1;
-    *size = 0;
-    for (;;) {
-        while (e[i].ratio > pivot)
-            *size += e[i++].size;
-        while (e[j].ratio < pivot)
-            j--;
-        if (i >= j)
-            break;
-        struct entry swap = e[i];
-        e[i] = e[j];
-        e[j] = swap;
-        *size += e[i++].size;
-        j--;
-    }
-    if (i == j && i == 0)
-        *size += e[i++].size; /* at least one, or the caller would not end */
-    return i;
-}
-
-static void choose(struct pricer *p, const struct entry *e, double part)
-{
-    p->kept[e->item] = part;
-    p->chosen[p->n_chosen++] = e->item;
-}
-
-/* Keeps the best ratios that fit the room, the next in part, by halving around the critical one. The
- * room left in *room; its value. */
-static double fill(struct pricer *p, struct entry *e, int n, double *room)
-{
-    double sum = 0;
-    for (int k = 0; k < n; k++)
-        e[k].ratio = e[k].size > 0 ? e[k].value / e[k].size : INFINITY;
-    while (n > 0) {
-        double size = e[0].size;
-        int k = n > 1 ? split(e, n, &size) : 1;
-        if (size > *room && k == 1) {
-            double part = *room / e[0].size;
-            choose(p, e, part);
-            p->ratio = e[0].ratio;
-            *room = 0;
-            return sum + part * e[0].value;
-        }
-        if (size > *room) {
-            n = k;
-            continue;
-        }
-        for (int i = 0; i < k; i++) {
-            choose(p, &e[i], 1);
-            sum += e[i].value;
-        }
-        *room -= size;
-        e += k;
-        n -= k;
-    }
-    return sum;
-}
-
 /* Fractional knapsack over the active items under the mixed dimension; its value, and the critical
- * ratio in p->ratio (0 when all fit). What is well below the last critical ratio is set aside behind
+ * ratio in p->sack.ratio (0 when all fit). What is well below the last critical ratio is set aside behind
  * the others, and looked at only where there is room for it. */
 static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 {
     const struct parts *parts = p->parts;
-    double room = 0, sum, scale[LOAD_DIMS], cut = 0.8 * p->ratio;
+    double room = 0, sum, scale[LOAD_DIMS], cut = 0.8 * p->sack.ratio;
     int n = 0, back = parts->n;
     for (int d = 0; d < parts->dims; d++) {
         scale[d] = p->cap[d] > 0 ? p->mix[d] / p->cap[d] : 0;
@@ -258,7 +188,7 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
     for (int a = 0; a < p->n_active; a++) {
         int i = p->active[a];
         double value = p->worth[i], size = 0;
-        p->kept[i] = 0;
+        p->sack.kept[i] = 0;
         if (value <= 0)
             continue;
         for (int d = 0; d < parts->dims; d++)
@@ -267,15 +197,15 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
     }
     p->n_front = n;
     p->back = back;
-    p->ratio = 0;
-    p->n_chosen = 0;
-    sum = fill(p, p->order, n, &room);
+    p->sack.ratio = 0;
+    p->sack.n_chosen = 0;
+    sum = knapsack_fill(&p->sack, p->order, n, &room);
     if (room > 0)
-        sum += fill(p, p->order + back, parts->n - back, &room);
-    for (int k = 0; k < p->n_chosen; k++) {
-        int i = p->chosen[k];
+        sum += knapsack_fill(&p->sack, p->order + back, parts->n - back, &room);
+    for (int k = 0; k < p->sack.n_chosen; k++) {
+        int i = p->sack.chosen[k];
         for (int d = 0; d < parts->dims; d++)
-            used[d] += p->kept[i] * parts->size[i * parts->dims + d];
+            used[d] += p->sack.kept[i] * parts->size[i * parts->dims + d];
     }
     return sum;
 }
@@ -284,13 +214,13 @@ static double knapsack(struct pricer *p, double used[LOAD_DIMS])
 static void shares_step(struct pricer *p, double step)
 {
     const struct parts *parts = p->parts;
-    for (int c = 0; c < p->n_chosen; c++) {
-        int i = p->chosen[c];
+    for (int c = 0; c < p->sack.n_chosen; c++) {
+        int i = p->sack.chosen[c];
         for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
             int j = parts->arcs[k].item;
-            if (p->state[j] != FREE || p->kept[i] <= p->kept[j])
+            if (p->state[j] != FREE || p->sack.kept[i] <= p->sack.kept[j])
                 continue;
-            double old = p->share[k], share = old - step * (p->kept[i] - p->kept[j]);
+            double old = p->share[k], share = old - step * (p->sack.kept[i] - p->sack.kept[j]);
             share = share < 0 ? 0 : share;
             p->share[k] = share;
             p->share[p->reverse[k]] = 1 - share;
@@ -330,7 +260,7 @@ static void keep_rounded(struct pricer *p)
     for (int pass = 0; pass < 2; pass++)
         for (int a = 0; a < p->n_active; a++) {
             int i = p->active[a];
-            if (p->state[i] == FREE && p->kept[i] > (pass ? 0 : 0.999) && fits(p, i) &&
+            if (p->state[i] == FREE && p->sack.kept[i] > (pass ? 0 : 0.999) && fits(p, i) &&
                 (pass == 0 || p->gain[i] > 0))
                 item_in(p, i);
         }
@@ -364,12 +294,12 @@ static bool fix_range(struct pricer *p, const struct entry *order, int n, double
 {
     double limit = p->best + 1e-11 * (1 + fabs(p->best));
     for (const struct entry *e = order; e < order + n; e++) {
-        double margin = e->size > 0 ? e->value - p->ratio * e->size : e->value;
-        if (p->kept[e->item] >= 1 && last - margin <= limit) {
+        double margin = e->size > 0 ? e->value - p->sack.ratio * e->size : e->value;
+        if (p->sack.kept[e->item] >= 1 && last - margin <= limit) {
             if (!fits(p, e->item))
                 return false;
             item_in(p, e->item);
-        } else if (p->kept[e->item] <= 0 && last + margin <= limit) {
+        } else if (p->sack.kept[e->item] <= 0 && last + margin <= limit) {
             item_out(p, e->item);
         }
     }
@@ -437,13 +367,13 @@ static int branch_item(const struct pricer *p)
     int best = -1;
     for (int a = 0; a < p->n_active; a++) {
         int i = p->active[a];
-        if (p->state[i] != FREE || p->kept[i] <= 0 || !fits(p, i))
+        if (p->state[i] != FREE || p->sack.kept[i] <= 0 || !fits(p, i))
             continue;
-        double doubt = 1e-6 + p->kept[i] * (1 - p->kept[i]);
+        double doubt = 1e-6 + p->sack.kept[i] * (1 - p->sack.kept[i]);
         for (size_t k = parts->first[i]; k < parts->first[i + 1]; k++) {
             int j = parts->arcs[k].item;
             if (p->state[j] == FREE)
-                doubt += parts->arcs[k].degree * fabs(p->kept[i] - p->kept[j]);
+                doubt += parts->arcs[k].degree * fabs(p->sack.kept[i] - p->sack.kept[j]);
         }
         if (doubt > most) {
             most = doubt;
@@ -559,30 +489,4 @@ double pricer_exact(struct pricer *p, int kind, int root, const double *prices, 
     *n = p->n_best;
     *best = p->best;
     return p->open > p->best ? p->open : p->best;
-}
-
-double pattern_value(const struct parts *parts, int kind, const int *items, int n)
-{
-    const struct kind *host = &parts->kinds[kind];
-    double value = 0, used[LOAD_DIMS] = {0};
-    for (int k = 0; k < n; k++) {
-        int i = items[k];
-        if (host->allowed && !host->allowed[i])
-            return -INFINITY;
-        value += host->bonus ? host->bonus[i] : 0;
-        for (int d = 0; d < parts->dims; d++)
-            used[d] += parts->size[i * parts->dims + d];
-        for (int l = 0; l < k; l++) {
-            for (size_t a = parts->first[i]; a < parts->first[i + 1]; a++)
-                if (parts->arcs[a].item == items[l])
-                    value += parts->arcs[a].degree;
-            for (size_t a = parts->first_conflict[i]; a < parts->first_conflict[i + 1]; a++)
-                if (parts->conflicts[a] == items[l])
-                    return -INFINITY;
-        }
-    }
-    for (int d = 0; d < parts->dims; d++)
-        if (used[d] > host->cap[d])
-            return -INFINITY;
-    return value;
 }

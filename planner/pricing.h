@@ -9,13 +9,6 @@
 
 struct pricer;
 
-struct pattern {
-    int kind;
-    int n;
-    int *items;
-    double value; /* without prices */
-};
-
 struct pricer *pricer_new(const struct parts *parts);
 void pricer_free(struct pricer *pricer);
 AUTO_DEFINE(pricer)
@@ -26,8 +19,5 @@ AUTO_DEFINE(pricer)
  * max_nodes ended the search. */
 double pricer_exact(struct pricer *pricer, int kind, int root, const double *prices, double least,
                     int max_nodes, int *items, int *n, double *best);
-
-/* Value of a set without prices, -INFINITY where it breaks capacity, conflicts or allowed items. */
-double pattern_value(const struct parts *parts, int kind, const int *items, int n);
 
 #endif

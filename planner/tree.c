@@ -32,7 +32,6 @@ struct tree {
     struct node *open;
     size_t n_open;
     double stuck; /* bound of what cannot be branched further: rules that patterns do not know */
-    int *kind_of; /* of each host */
 };
 
 /* ---- placements ---- */
@@ -221,39 +220,6 @@ static int node_run(struct tree *tree, const struct node *node)
     return 0;
 }
 
-static void pool_start(struct tree *tree, const struct tree_start *start)
-{
-    const struct parts *root = tree->search.root;
-    AUTO_FREE int *items = mem_array((size_t)root->n, sizeof *items);
-    for (size_t p = 0; p < start->n_placements; p++) {
-        const int *host = start->placements[p];
-        AUTO_FREE bool *done = mem_array((size_t)root->n, sizeof *done);
-        for (int i = 0; i < root->n; i++) {
-            int n = 0;
-            for (int j = i; j < root->n && !done[i] && host[i] >= 0; j++)
-                if (host[j] == host[i])
-                    items[n++] = j;
-            for (int k = 0; k < n; k++)
-                done[items[k]] = true;
-            if (n > 0)
-                search_add(&tree->search, tree->kind_of[host[i]], items, n);
-        }
-    }
-}
-
-static void kinds_start(struct tree *tree)
-{
-    int hosts = 0;
-    for (int k = 0; k < tree->search.root->n_kinds; k++)
-        for (int c = 0; c < tree->search.root->kinds[k].count; c++)
-            if (tree->search.root->kinds[k].hosts[c] >= hosts)
-                hosts = tree->search.root->kinds[k].hosts[c] + 1;
-    tree->kind_of = mem_array((size_t)hosts, sizeof *tree->kind_of);
-    for (int k = 0; k < tree->search.root->n_kinds; k++)
-        for (int c = 0; c < tree->search.root->kinds[k].count; c++)
-            tree->kind_of[tree->search.root->kinds[k].hosts[c]] = k;
-}
-
 static void tree_wipe(struct tree *tree)
 {
     pool_wipe(&tree->search.pool);
@@ -261,7 +227,6 @@ static void tree_wipe(struct tree *tree)
     for (size_t k = 0; k < tree->n_open; k++)
         free(tree->open[k].prices);
     free(tree->open);
-    free(tree->kind_of);
 }
 
 int tree_search(const struct parts *parts, const struct tree_start *start,
@@ -271,8 +236,8 @@ int tree_search(const struct parts *parts, const struct tree_start *start,
                                    .best = start->known, .margin = start->margin},
                         .report = report, .stuck = -INFINITY};
     int result = 0;
-    kinds_start(&tree);
-    pool_start(&tree, start);
+    for (size_t p = 0; p < start->n_placements; p++)
+        search_add_placement(&tree.search, start->placements[p]);
     *ARRAY_PUSH(tree.open, tree.n_open) = (struct node){-1, INFINITY, 0, NULL};
     while (result == 0 && tree.n_open > 0 && !search_closed(&tree.search, bound_of(&tree))) {
         struct node node = node_take(&tree);

@@ -76,29 +76,42 @@ static double prices_sum(const struct work *work)
     return sum;
 }
 
-void warm_up(struct work *work)
+/* Rounds of exact pricing, each with tabu search around what it found. */
+static void warm_exact(struct work *work, int rounds, int max_nodes)
 {
     const struct search *search = work->search;
-    uint64_t dives = 0;
-    warm_start(work);
-    if (!search->effort->cut)
-        dive(work, dives++);
-    work->max_nodes = NODES_FIRST;
-    for (int round = 0; round < EXACT_ROUNDS && !search->effort->cut; round++) {
+    for (int round = 0; round < rounds && !search->effort->cut; round++) {
         bool ended;
         packing_run(work->packing, STEPS, work->prices, work->kind_prices);
         int found = work_exact(work, work->prices, &ended);
         double left = work->bound - prices_sum(work);
-        if (ended || work_closed(work) || (found == 0 && work->n_cut == 0))
+        if (ended || work_closed(work) || (found == 0 && work->n_cut == 0) ||
+            left < 0.1 * (work->bound - search->best))
             break;
-        if (left < 0.1 * (work->bound - search->best))
-            break;
-        if (work->n_cut > 0 && work->max_nodes < NODES_MOST)
+        if (work->n_cut > 0 && work->max_nodes < max_nodes)
             work->max_nodes *= 4;
         for (int k = 0; k < AFTER_ROUNDS && found > 0 && !search->effort->cut; k++)
             found = warm_round(work);
     }
+}
+
+void warm_up(struct work *work)
+{
+    const struct search *search = work->search;
+    warm_start(work);
+    if (!search->effort->cut)
+        dive(work, 0);
+    work->max_nodes = NODES_FIRST;
+    warm_exact(work, EXACT_ROUNDS, NODES_MOST);
     if (!search->effort->cut && !work_closed(work))
-        dive(work, dives++);
+        dive(work, 1);
+    packing_free(steal(work->packing));
+}
+
+void warm_bound(struct work *work, int rounds, int max_nodes)
+{
+    warm_start(work);
+    work->max_nodes = max_nodes;
+    warm_exact(work, rounds, max_nodes);
     packing_free(steal(work->packing));
 }

@@ -9,5 +9,7 @@
 /* The work must have no master yet. Ends when the bound meets the best or falls no more, or with
  * the effort. */
 void warm_up(struct work *work);
+/* The same for a bound alone, and at most `rounds` of exact pricing of `max_nodes`: no dives. */
+void warm_bound(struct work *work, int rounds, int max_nodes);
 
 #endif

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "analyzer/affinity.h"
 #include "planner/planner.h"
+#include "planner/pool.h"
 #include "planner/pricing.h"
 #include "tests/bench/brute.h"
 #include "tests/bench/instances.h"
