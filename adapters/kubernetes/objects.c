@@ -130,7 +130,8 @@ static void drop_specs(struct kube_objects *objects)
 static void refuse(struct kube_objects *objects, const struct err *why)
 {
     if (objects->n_refused++ == 0)
-        snprintf(objects->refused, sizeof objects->refused, "%s", why->text);
+        snprintf(objects->refused, sizeof objects->refused, "%.*s", (int)sizeof objects->refused - 1,
+                 why->text);
 }
 
 static int decode_named(struct kube_objects *objects, int kind, const json_t *object,
