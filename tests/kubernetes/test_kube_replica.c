@@ -117,13 +117,15 @@ static enum settle_state wait_settled(const struct placement *p, struct settle_r
     return SETTLE_WAITING;
 }
 
-/* What a user would see had something of his been touched. */
+/* What a user would see had something of his been touched. The controller's own entry, its status,
+ * comes and goes on its own time. */
 static char *fingerprint(const char *name)
 {
     AUTO_FREE char *deployment = mem_printf("deployment/%s", name);
     return TEXT("get", deployment, "--show-managed-fields",
                 "-ojsonpath={.metadata.generation} {.spec.replicas} {.spec.template} "
-                "{.metadata.annotations} {.metadata.managedFields[*].manager}");
+                "{.metadata.annotations} "
+                "{.metadata.managedFields[?(@.manager!='kube-controller-manager')].manager}");
 }
 
 static void place(const struct placement *p, char **saved)
