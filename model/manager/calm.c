@@ -137,9 +137,11 @@ static const char *fixed_why(const struct work *w, const struct move *move)
     return !service->movable ? "service is not movable" : NULL;
 }
 
-int64_t calm_rest_ms(const struct config_app *app, int missed)
+int64_t calm_rest_ms(const struct config_app *app, const struct calm_last *last)
 {
-    return app->cooldown_ms << (missed < CALM_MAX_DOUBLINGS ? missed : CALM_MAX_DOUBLINGS);
+    int doublings = last->missed < CALM_MAX_DOUBLINGS ? last->missed : CALM_MAX_DOUBLINGS;
+    int64_t rest = app->cooldown_ms << doublings;
+    return last->displaced >= 2 && rest < CALM_DISPLACED_MS ? CALM_DISPLACED_MS : rest;
 }
 
 static void filter_moves(struct work *w)
@@ -150,7 +152,7 @@ static void filter_moves(struct work *w)
         const char *why = fixed_why(w, move);
         const struct calm_last last =
             w->facts->last ? w->facts->last[i] : (struct calm_last){.at_ms = -1};
-        int64_t rest = calm_rest_ms(w->app, last.missed);
+        int64_t rest = calm_rest_ms(w->app, &last);
         if (why) {
             leave_out(w, i, why);
         } else if (touches_busy(w, move)) {
@@ -158,7 +160,9 @@ static void filter_moves(struct work *w)
         } else if (last.at_ms >= 0 && w->facts->wall_ms - last.at_ms < rest) {
             snprintf(text, sizeof text, "cool-down: last moved there at %s, rests %s%s",
                      clock_iso(last.at_ms, since), duration_text(rest, length),
-                     last.missed ? ", it had landed elsewhere" : "");
+                     last.displaced > 1 ? ", it was taken away again twice"
+                     : last.missed      ? ", it had landed elsewhere"
+                                        : "");
             leave_out(w, i, text);
         }
     }

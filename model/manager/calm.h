@@ -16,12 +16,15 @@
 #include "model/config.h"
 #include "model/plan.h"
 
-/* After a move that landed elsewhere the cool-down doubles, up to 2^5 = 32 times (interfaces.md 1.9). */
+/* After a move that landed elsewhere the cool-down doubles, up to 2^5 = 32 times; after two that
+ * others took away again it is a day (interfaces.md 1.9 rule 6). */
 #define CALM_MAX_DOUBLINGS 5
+#define CALM_DISPLACED_MS (INT64_C(24) * 3600 * 1000)
 
 struct calm_last {
     int64_t at_ms; /* wall time when the service was last moved to or from a host of the move; -1 */
     int missed;    /* so often since then it did not get there */
+    int displaced; /* so often since then others took it away again */
 };
 
 struct calm_facts {
@@ -47,7 +50,7 @@ struct calm {
 };
 
 /* How long a service rests after such a move. */
-int64_t calm_rest_ms(const struct config_app *app, int missed);
+int64_t calm_rest_ms(const struct config_app *app, const struct calm_last *last);
 
 struct calm *calm_new(const struct config_app *app, const struct calm_facts *facts,
                       const struct model *model, const struct affinity *rows, size_t n_rows,

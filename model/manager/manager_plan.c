@@ -162,10 +162,11 @@ static int later(struct manager *m, const struct config_app *app, const struct m
     if (host < 0)
         return 0;
     if (store_last_move_ms(m->store, app->name, model->services[move->service].name,
-                           model->hosts[host].name, &here.at_ms, &here.missed, err) < 0)
+                           model->hosts[host].name, &here.at_ms, &here.missed,
+                           &here.displaced, err) < 0)
         return -1;
-    if (here.at_ms >= 0 && here.at_ms + calm_rest_ms(app, here.missed) >
-                               last->at_ms + calm_rest_ms(app, last->missed))
+    if (here.at_ms >= 0 && here.at_ms + calm_rest_ms(app, &here) >
+                               last->at_ms + calm_rest_ms(app, last))
         *last = here;
     return 0;
 }

@@ -125,9 +125,10 @@ int store_moves_same(struct store *store, int64_t cycle, int64_t other, bool *sa
                      struct err *err);
 /* Last time (wall ms) a replica of the service was moved to or from the host, or was about to be
  * (intended, also if it failed then); -1 never. *missed: how often since the last time that it went
- * well it landed elsewhere, wholly or in part. */
+ * well it landed elsewhere, wholly or in part. *displaced: how often others took it away again. */
 int store_last_move_ms(struct store *store, const char *app, const char *service,
-                       const char *host, int64_t *out, int *missed, struct err *err);
+                       const char *host, int64_t *out, int *missed, int *displaced,
+                       struct err *err);
 
 /* --- verification: predicted against realised (v_savings); < 0 or -1: unknown (NULL) --- */
 struct savings {

@@ -355,17 +355,20 @@ int store_moves_same(struct store *store, int64_t cycle, int64_t other, bool *sa
 }
 
 int store_last_move_ms(struct store *store, const char *app, const char *service,
-                       const char *host, int64_t *out, int *missed, struct err *err)
+                       const char *host, int64_t *out, int *missed, int *displaced,
+                       struct err *err)
 {
     static const char sql[] =
         "WITH pair AS (SELECT max(m.intended_ms, coalesce(m.settled_ms, 0)) AS at,"
-        " m.state IN ('missed', 'partial') AS missed"
+        " m.state IN ('missed', 'partial') AS missed, m.state = 'displaced' AS displaced"
         " FROM moves m JOIN cycles c ON c.cycle_id = m.cycle_id"
         " WHERE m.service = ?2 AND m.intended_ms IS NOT NULL AND m.state <> 'discarded'"
         " AND c.app = ?1 AND EXISTS (SELECT 1 FROM move_hosts h WHERE h.cycle_id = m.cycle_id"
         " AND h.seq = m.seq AND h.host = ?3))"
         " SELECT max(at), total(missed AND at >"
-        " coalesce((SELECT max(at) FROM pair WHERE NOT missed), -1)) FROM pair";
+        " coalesce((SELECT max(at) FROM pair WHERE NOT missed), -1)),"
+        " total(displaced AND at >"
+        " coalesce((SELECT max(at) FROM pair WHERE NOT displaced), -1)) FROM pair";
     sqlite3_stmt *statement = store_use(store, ST_LAST_MOVE, sql, err);
     if (!statement) {
         return -1;
@@ -379,6 +382,7 @@ int store_last_move_ms(struct store *store, const char *app, const char *service
     }
     *out = rc == 1 ? column_int(statement, 0, -1) : -1; /* an aggregate always has its row */
     *missed = rc == 1 ? (int)column_int(statement, 1, 0) : 0;
+    *displaced = rc == 1 ? (int)column_int(statement, 2, 0) : 0;
     sqlite3_reset(statement);
     return 0;
 }

@@ -141,9 +141,15 @@ static void with_cooldown(struct fixture *f)
 static void with_missed_moves(struct fixture *f)
 {
     f->app.cooldown_ms = 100;
-    f->last[move_at(f, 'b')] = (struct calm_last){NOW - 199, 1};
-    f->last[move_at(f, 'c')] = (struct calm_last){NOW - 400, 2};
-    f->last[move_at(f, 'd')] = (struct calm_last){NOW - 3200, 9}; /* 32 times at most */
+    f->last[move_at(f, 'b')] = (struct calm_last){NOW - 199, 1, 0};
+    f->last[move_at(f, 'c')] = (struct calm_last){NOW - 400, 2, 0};
+    f->last[move_at(f, 'd')] = (struct calm_last){NOW - 3200, 9, 0}; /* 32 times at most */
+}
+static void with_displaced_moves(struct fixture *f)
+{
+    f->app.cooldown_ms = 100;
+    f->last[move_at(f, 'b')] = (struct calm_last){NOW - 5000, 0, 2}; /* rests for a day */
+    f->last[move_at(f, 'c')] = (struct calm_last){NOW - 5000, 0, 1};
 }
 static void with_busy_h3(struct fixture *f)
 {
@@ -221,6 +227,7 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         {with_cooldown, CALM_GO, "cd", 'b', "cool-down: last moved there at 1970-01-01T00:16:39"},
         {with_missed_moves, CALM_GO, "cd", 'b',
          "cool-down: last moved there at 1970-01-01T00:16:39.801Z, rests 200ms, it had landed"},
+        {with_displaced_moves, CALM_GO, "cd", 'b', "rests 1d, it was taken away again twice"},
         {with_busy_h3, CALM_GO, "b", 'd', "a host is under verification by another cycle"},
         {with_rollout, CALM_GO, "bd", 'c', "rollout in progress"},
         {with_low_coverage, CALM_DRY, "", 0, "coverage 0.50 is below 0.80"},

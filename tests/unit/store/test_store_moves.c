@@ -210,9 +210,11 @@ static int64_t last_move(struct store *store, const char *app, const char *servi
 {
     struct err err = ERR_INIT;
     int64_t at = -2;
-    int missed = -1;
-    assert_int_equal(store_last_move_ms(store, app, service, host, &at, &missed, &err), 0);
+    int missed = -1, displaced = -1;
+    assert_int_equal(
+        store_last_move_ms(store, app, service, host, &at, &missed, &displaced, &err), 0);
     assert_int_equal(missed, 0);
+    assert_int_equal(displaced, 0);
     return at;
 }
 
@@ -239,11 +241,12 @@ static void test_last_move_when_missed_then_counted_since_the_last_that_went_wel
     struct err err = ERR_INIT;
     static const struct {
         const char *state;
-        int missed;
-    } steps[] = {{"applied", 0}, {"missed", 1}, {"partial", 2}, {"applied", 0}, {"missed", 1}};
+        int missed, displaced;
+    } steps[] = {{"applied", 0, 0},   {"missed", 1, 0},    {"partial", 2, 0}, {"applied", 0, 0},
+                 {"displaced", 0, 1}, {"displaced", 0, 2}, {"missed", 1, 0}};
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         int64_t id = planned_cycle(store), at = -1, when = 100 * (int64_t)(i + 1);
-        int missed = -1;
+        int missed = -1, displaced = -1;
         AUTO_FREE char *text = mem_printf(
             "{\"seq\":1,\"state\":\"%s\",\"reason\":null,\"service\":\"cart\",\"instance\":"
             "\"cart-1\",\"instance_now\":null,\"source\":\"n2\",\"target\":\"n1\","
@@ -251,9 +254,12 @@ static void test_last_move_when_missed_then_counted_since_the_last_that_went_wel
             steps[i].state, (long long)when, (long long)when + 5);
         assert_int_equal(intent(store, id, 1, INTENT_1, when, &err), 0);
         assert_int_equal(outcome(store, id, text, &err), 0);
-        assert_int_equal(store_last_move_ms(store, "shop", "cart", "n1", &at, &missed, &err), 0);
+        assert_int_equal(store_last_move_ms(store, "shop", "cart", "n1", &at, &missed,
+                                            &displaced, &err),
+                         0);
         assert_int_equal(at, when + 5);
         assert_int_equal(missed, steps[i].missed);
+        assert_int_equal(displaced, steps[i].displaced);
     }
 }
 
