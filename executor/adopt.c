@@ -11,7 +11,7 @@
 #define READY_MS (10 * 60 * 1000)
 #define LIST_TRIES 30 /* two seconds apart: an API server that comes up */
 
-struct orphan { /* a move that nobody remembers */
+struct orphan {                 /* a move that nobody remembers */
     struct placement placement; /* its strings and counts are owned here */
     char *app, *saved;
     int64_t at_ms;
@@ -24,7 +24,7 @@ struct adoption {
     size_t n;
     bool listed;
     int tries;
-    size_t stay; /* moves that came to their end */
+    size_t stay;     /* moves that came to their end */
     const char *app; /* while it lists */
     const struct kept *kept;
 };
@@ -65,8 +65,7 @@ static void take_mark(void *arg, const struct keeper_mark *mark)
     const struct placement *p = &mark->placement;
     struct placement_count *counts = mem_array(p->n_targets + 1, sizeof *counts);
     for (size_t i = 0; i < p->n_targets; i++)
-        counts[i] =
-            (struct placement_count){mem_strdup(p->targets[i].host), p->targets[i].count};
+        counts[i] = (struct placement_count){mem_strdup(p->targets[i].host), p->targets[i].count};
     *ARRAY_PUSH(a->list, a->n) = (struct orphan){.placement = {.cycle = p->cycle,
                                                                .seq = p->seq,
                                                                .service = mem_strdup(p->service),
@@ -103,7 +102,8 @@ static void orphan_end(struct kept *kept, size_t at, const char *state, const ch
     memmove(o, o + 1, (--a->n - at) * sizeof *o);
 }
 
-/* It came to its end, wherever: nothing to be done, and nothing that would have to be told of each. */
+/* It came to its end, wherever: nothing to be done, and nothing that would have to be told of each.
+ */
 static void orphan_stays(struct adoption *a, size_t at)
 {
     orphan_wipe(&a->list[at]);

@@ -13,10 +13,10 @@
 #include "model/base/log.h"
 
 #define MAX_SOURCES 10000 /* as many as there may be apps */
-#define SLOW_MS 5000 /* on top of what the lock itself may take: a server that answers late */
+#define SLOW_MS 5000      /* on top of what the lock itself may take: a server that answers late */
 #define MAX_MOVES 100000
 #define CLOCK_SLACK_MS 1000 /* an API server may round times to seconds */
-#define AGAIN_MS 50 /* a turn that came while another waited for its answer */
+#define AGAIN_MS 50         /* a turn that came while another waited for its answer */
 
 struct keep {
     struct stage *stage;
@@ -95,10 +95,9 @@ static void source_copy(const struct source *from, struct source *to)
 {
     struct option *options = mem_array(from->n_options + 1, sizeof *options);
     for (size_t i = 0; i < from->n_options; i++)
-        options[i] = (struct option){mem_strdup(from->options[i].name),
-                                     mem_strdup(from->options[i].value)};
-    *to = (struct source){mem_strdup(from->name), mem_strdup(from->type), options,
-                          from->n_options};
+        options[i] =
+            (struct option){mem_strdup(from->options[i].name), mem_strdup(from->options[i].value)};
+    *to = (struct source){mem_strdup(from->name), mem_strdup(from->type), options, from->n_options};
 }
 
 static bool source_same(const struct source *a, const struct source *b)
@@ -343,8 +342,8 @@ static void kept_learn(struct kept *kept, const struct kept_move *moves, size_t 
 }
 
 /* One element of `orchestrators`. */
-static int configure_one(struct keep *keep, const struct jval *entry,
-                         const struct kept_move *moves, size_t n_moves, struct err *err)
+static int configure_one(struct keep *keep, const struct jval *entry, const struct kept_move *moves,
+                         size_t n_moves, struct err *err)
 {
     static const char *const keys[] = {"app", "orchestrator", NULL};
     struct source source = {0};

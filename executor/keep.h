@@ -1,15 +1,16 @@
-/* keep.h - the executor's life between requests: for each orchestrator that needs it (struct keeper)
- * the lock in the cluster by which of several daemons only one writes, the switch by which people
- * pause it, and the listener by which the cluster asks.
+/* keep.h - the executor's life between requests: for each orchestrator that needs it (struct
+ * keeper) the lock in the cluster by which of several daemons only one writes, the switch by which
+ * people pause it, and the listener by which the cluster asks.
  *
- * Why the lock lives here: the executor is the only process that writes to a cluster, and one of two
- * that have a network. It holds the lock while it is up, not only during a plan: so a second daemon
- * knows before it plans a move that it may not make any, a leader need not fight for each plan, and
- * what an earlier leader left half done is dealt with at once, not when the next plan comes.
+ * Why the lock lives here: the executor is the only process that writes to a cluster, and one of
+ * two that have a network. It holds the lock while it is up, not only during a plan: so a second
+ * daemon knows before it plans a move that it may not make any, a leader need not fight for each
+ * plan, and what an earlier leader left half done is dealt with at once, not when the next plan
+ * comes.
  *
  * Everything runs in timers of the stage's loop, also while a request is under way or waits for a
- * foreign answer (http_idle). If they should ever not run, the lock runs out by the clock alone, and
- * may_write() says no: what is slow is safe. */
+ * foreign answer (http_idle). If they should ever not run, the lock runs out by the clock alone,
+ * and may_write() says no: what is slow is safe. */
 #ifndef REMAP_EXECUTOR_KEEP_H
 #define REMAP_EXECUTOR_KEEP_H
 

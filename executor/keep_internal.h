@@ -1,5 +1,5 @@
-/* keep_internal.h - shared by keep.c (who is kept), keep_listen.c (its listener) and adopt.c (what an
- * earlier leader left). */
+/* keep_internal.h - shared by keep.c (who is kept), keep_listen.c (its listener) and adopt.c (what
+ * an earlier leader left). */
 #ifndef REMAP_EXECUTOR_KEEP_INTERNAL_H
 #define REMAP_EXECUTOR_KEEP_INTERNAL_H
 
@@ -19,16 +19,16 @@ struct kept {
     struct source source; /* owned */
     struct kept_app *apps;
     size_t n_apps;
-    struct kept_move {  /* whose marks are ours: of the store, and of this process */
+    struct kept_move { /* whose marks are ours: of the store, and of this process */
         int64_t cycle, seq, from_ms, to_ms; /* wall time in which it was written */
     } * known;
     size_t n_known;
-    void *ctx;        /* the keeper's */
+    void *ctx; /* the keeper's */
     int64_t timer;
     bool turning, configured;
     int users;
     struct keeper_state state;
-    int64_t turned; /* turns so far */
+    int64_t turned;            /* turns so far */
     struct adoption *adoption; /* under way; NULL: none */
     bool adopted;              /* since the lock was taken */
 
@@ -39,7 +39,8 @@ struct kept {
 /* An `events` row (a line of the log in a filter). */
 void kept_say(struct kept *kept, const char *app, const char *kind, const char *text);
 
-/* keep_listen.c: opens what the keeper wants to listen on, again where its certificate has changed. */
+/* keep_listen.c: opens what the keeper wants to listen on, again where its certificate has changed.
+ */
 void kept_listen(struct kept *kept);
 void kept_unlisten(struct kept *kept);
 

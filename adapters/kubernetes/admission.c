@@ -63,10 +63,9 @@ void wishes_drop(struct wishes *w, const char *mark)
 void wishes_add(struct wishes *w, const struct wish *wish)
 {
     wishes_drop(w, wish->mark);
-    *ARRAY_PUSH(w->list, w->n) = (struct own_wish){mem_strdup(wish->space),
-                                                   mem_strdup(wish->owner_uid),
-                                                   mem_strdup(wish->node),
-                                                   mem_strdup(wish->mark), wish->until_ms};
+    *ARRAY_PUSH(w->list, w->n) =
+        (struct own_wish){mem_strdup(wish->space), mem_strdup(wish->owner_uid),
+                          mem_strdup(wish->node), mem_strdup(wish->mark), wish->until_ms};
 }
 
 int64_t wishes_asked(const struct wishes *w)
@@ -86,7 +85,8 @@ static const char *controller_uid(const json_t *pod)
 {
     size_t i;
     json_t *owner;
-    json_array_foreach(kube_get(kube_get(pod, "metadata"), "ownerReferences"), i, owner) {
+    json_array_foreach(kube_get(kube_get(pod, "metadata"), "ownerReferences"), i, owner)
+    {
         if (json_is_true(kube_get(owner, "controller")))
             return kube_text(owner, "uid");
     }
@@ -134,9 +134,9 @@ static json_t *steered_affinity(const json_t *pod, const char *node)
     json_t *terms =
         nodes ? member(nodes, "preferredDuringSchedulingIgnoredDuringExecution", json_array())
               : NULL;
-    json_t *term = json_pack("{s:i, s:{s:[{s:s, s:s, s:[s]}]}}", "weight", WEIGHT, "preference",
-                             "matchFields", "key", "metadata.name", "operator", "In", "values",
-                             node);
+    json_t *term =
+        json_pack("{s:i, s:{s:[{s:s, s:s, s:[s]}]}}", "weight", WEIGHT, "preference", "matchFields",
+                  "key", "metadata.name", "operator", "In", "values", node);
     if (!terms) {
         json_decref(term);
         return NULL;

@@ -13,7 +13,7 @@
 #include "model/base/json.h"
 #include "model/base/utf8.h"
 
-#define MAX_NOTE 1024   /* events/v1: note is at most 1 kB */
+#define MAX_NOTE 1024    /* events/v1: note is at most 1 kB */
 #define MAX_REPORTER 128 /* and reportingInstance 128 characters */
 
 static const struct {
@@ -79,8 +79,9 @@ static void put_note(const struct announcement *what, struct buf *out)
     if (what->reason)
         buf_printf(out, " (%s)", what->reason);
     if (!what->instance && strcmp(what->state, "undone") != 0)
-        buf_puts(out, ". Its placement is a revision of the template: the previous release is now one "
-                      "revision further back (kubectl rollout undo --to-revision).");
+        buf_puts(out,
+                 ". Its placement is a revision of the template: the previous release is now one "
+                 "revision further back (kubectl rollout undo --to-revision).");
     if (out->size > MAX_NOTE) {
         out->size = utf8_check(out->data, MAX_NOTE); /* no half character */
         out->data[out->size] = '\0';
@@ -97,8 +98,8 @@ json_t *event_encode(const json_t *workload, const char *kind, const struct anno
     AUTO_BUF struct buf note = BUF_INIT;
     AUTO_FREE char *cut = mem_strndup(reporter, strnlen(reporter, MAX_REPORTER));
     /* Unique without asking: no two moves of a cycle have the same seq and end in the same ms. */
-    AUTO_FREE char *own = mem_printf("%.200s.%" PRIx64 "%04" PRIx64, name ? name : "", (uint64_t)now_ms,
-                                     (uint64_t)what->seq & 0xffff);
+    AUTO_FREE char *own = mem_printf("%.200s.%" PRIx64 "%04" PRIx64, name ? name : "",
+                                     (uint64_t)now_ms, (uint64_t)what->seq & 0xffff);
     put_note(what, &note);
     bool undone = strcmp(what->state, "undone") == 0;
     return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:s, s:s,"

@@ -19,7 +19,8 @@ int service_name_parse(const char *service, struct service_name *out);
 int event_workload(struct kube_api *api, const char *service, json_t **out, const char **plural,
                    struct err *err);
 
-/* The Event of an announcement on that workload; `reporter` is our identity. Pure. New reference. */
+/* The Event of an announcement on that workload; `reporter` is our identity. Pure. New reference.
+ */
 json_t *event_encode(const json_t *workload, const char *kind, const struct announcement *what,
                      const char *reporter, int64_t now_ms);
 /* Finds the workload and posts. -1: *err says why not; nothing depends on it. */

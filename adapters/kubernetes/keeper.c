@@ -1,5 +1,5 @@
-/* keeper.c - see keeper.h. The lease has a connection of its own with short time-outs, so that a slow
- * answer elsewhere does not cost it; a turn is one PUT and one GET as long as all is well. */
+/* keeper.c - see keeper.h. The lease has a connection of its own with short time-outs, so that a
+ * slow answer elsewhere does not cost it; a turn is one PUT and one GET as long as all is well. */
 #include "adapters/kubernetes/keeper.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 struct kube_keeper {
     char *name; /* of the source, for messages */
     struct kube_api *lease_api, *api;
-    struct lease *lease; /* NULL: none is wanted */
+    struct lease *lease;                                   /* NULL: none is wanted */
     char *identity, *lease_name, *pause_name, *pause_path; /* pause_*: NULL: not looked for */
     bool events, paused;
     char lease_trouble[160], pause_trouble[160];
@@ -87,8 +87,7 @@ static int open_lease(struct kube_keeper *k, const struct source *source, struct
         return err_set(err, ERR_CONFIG, "%s: lease_duration is below 1s", source->name);
     if (open_quick(source, duration / 5, &k->lease_api, err))
         return -1;
-    const char *space =
-        source_option(source, "lease_namespace", kube_api_space(k->lease_api));
+    const char *space = source_option(source, "lease_namespace", kube_api_space(k->lease_api));
     const struct lease_options options = {.space = space,
                                           .name = name,
                                           .identity = k->identity,
@@ -177,8 +176,8 @@ static int64_t keeper_turn(void *ctx, struct keeper_state *out)
     if (k->lease) {
         out->patience_ms = lease_patience_ms(k->lease);
         bool unknown = lease_turn(k->lease, clock_mono_ms(), &err) < 0;
-        snprintf(k->lease_trouble, sizeof k->lease_trouble, "%s%.120s",
-                 unknown ? "lease: " : "", unknown ? err.text : "");
+        snprintf(k->lease_trouble, sizeof k->lease_trouble, "%s%.120s", unknown ? "lease: " : "",
+                 unknown ? err.text : "");
         out->leads = lease_held(k->lease, clock_mono_ms());
         pause_ms = lease_pause_ms(k->lease, (uint64_t)clock_mono_ms());
     }

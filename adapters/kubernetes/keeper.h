@@ -13,12 +13,15 @@
      "remap", false},                                                                              \
         {"lease_namespace", "where it is, and the ConfigMap of `pause`; our own namespace", NULL,  \
          false},                                                                                   \
-        {"lease_duration", "how long a hold lasts; a leader that cannot renew it for two thirds "  \
-                           "of that writes no more",                                               \
+        {"lease_duration",                                                                         \
+         "how long a hold lasts; a leader that cannot renew it for two thirds "                    \
+         "of that writes no more",                                                                 \
          "15s", false},                                                                            \
         {"pause", "name of a ConfigMap: as long as it is there, no move is begun; none: no such",  \
          "remap-pause", false},                                                                    \
-        {"events", "false: no Events on what was moved", "true", false}
+    {                                                                                              \
+        "events", "false: no Events on what was moved", "true", false                              \
+    }
 
 struct kube_keeper;
 

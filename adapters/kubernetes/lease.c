@@ -21,10 +21,10 @@ struct lease {
     struct kube_api *api;
     struct lease_options options; /* its texts are owned */
     char *path, *collection;
-    json_t *object;      /* as last seen; NULL: none */
-    int64_t seen_ms;     /* when its spec was seen to change */
-    bool ours;           /* as far as the record goes */
-    int64_t renewed_ms;  /* just before the request that renewed it */
+    json_t *object;     /* as last seen; NULL: none */
+    int64_t seen_ms;    /* when its spec was seen to change */
+    bool ours;          /* as far as the record goes */
+    int64_t renewed_ms; /* just before the request that renewed it */
 };
 
 /* The first line of a small file, cut; "" where it cannot be read. */
@@ -98,15 +98,16 @@ bool lease_held(const struct lease *lease, int64_t now_ms)
 
 int64_t lease_pause_ms(const struct lease *lease, uint64_t random)
 {
-    return lease->options.retry_ms + (int64_t)(random % (uint64_t)(lease->options.retry_ms / 5 + 1));
+    return lease->options.retry_ms +
+           (int64_t)(random % (uint64_t)(lease->options.retry_ms / 5 + 1));
 }
 
 int64_t lease_patience_ms(const struct lease *lease)
 {
     json_int_t seconds =
         json_integer_value(json_object_get(spec_of(lease->object), "leaseDurationSeconds"));
-    int64_t duration = seconds > 0 && seconds <= MAX_DURATION_S ? seconds * 1000
-                                                                : lease->options.duration_ms;
+    int64_t duration =
+        seconds > 0 && seconds <= MAX_DURATION_S ? seconds * 1000 : lease->options.duration_ms;
     return duration + 3 * lease->options.retry_ms;
 }
 
@@ -145,11 +146,11 @@ static json_t *claim(const struct lease *lease, const json_t *object)
     const json_t *was = spec_of(object);
     bool again = object && strcmp(holder_of(object), lease->options.identity) == 0;
     json_int_t changes = json_integer_value(json_object_get(was, "leaseTransitions"));
-    json_t *next = object ? json_deep_copy(object)
-                          : json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion",
-                                      "coordination.k8s.io/v1", "kind", "Lease", "metadata",
-                                      "namespace", lease->options.space, "name",
-                                      lease->options.name);
+    json_t *next = object
+                       ? json_deep_copy(object)
+                       : json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion",
+                                   "coordination.k8s.io/v1", "kind", "Lease", "metadata",
+                                   "namespace", lease->options.space, "name", lease->options.name);
     json_t *spec = json_object();
     const char *taken = json_string_value(json_object_get(was, "acquireTime"));
     when_micro(clock_wall_ms(), now);
@@ -163,7 +164,8 @@ static json_t *claim(const struct lease *lease, const json_t *object)
     return next;
 }
 
-/* Writes our record over the one seen. 1: ours; 0: somebody was faster, what was seen is stale; -1. */
+/* Writes our record over the one seen. 1: ours; 0: somebody was faster, what was seen is stale; -1.
+ */
 static int take(struct lease *lease, int64_t now_ms, struct err *err)
 {
     AUTO_JSON json_t *body = claim(lease, lease->object);

@@ -1,13 +1,14 @@
-/* lease.h - a coordination.k8s.io Lease, by which of several daemons only one writes: the algorithm of
- * client-go's tools/leaderelection (interfaces.md 1.8), with the times of Kubernetes' own components.
+/* lease.h - a coordination.k8s.io Lease, by which of several daemons only one writes: the algorithm
+ * of client-go's tools/leaderelection (interfaces.md 1.8), with the times of Kubernetes' own
+ * components.
  *
- * - Whether somebody else's hold has ended is judged by the local monotonic clock alone, counted from
- *   when the record was seen to change: clocks of machines differ, and renewTime is theirs.
+ * - Whether somebody else's hold has ended is judged by the local monotonic clock alone, counted
+ * from when the record was seen to change: clocks of machines differ, and renewTime is theirs.
  * - Our own hold counts from just before the request that renewed it. When no renewal succeeds for
  *   renew_ms nothing may be written any more, which is duration - renew_ms before anybody else may
  *   take it; a renewal that succeeds later, with nobody in between, makes it ours again.
- * - It is a guard, no fence: a write may be on its way when the hold ends. So every write has a lock
- *   of its own as well (resourceVersion, `test`, uid). */
+ * - It is a guard, no fence: a write may be on its way when the hold ends. So every write has a
+ * lock of its own as well (resourceVersion, `test`, uid). */
 #ifndef REMAP_KUBERNETES_LEASE_H
 #define REMAP_KUBERNETES_LEASE_H
 

@@ -55,11 +55,10 @@ static void tell(const json_t *workload, const char *kind,
     AUTO(mark) struct mark *mark = mark_of(workload, &odd);
     if (!mark)
         return;
-    AUTO_FREE char *service = mem_printf("%s/%s/%s", kube_text(meta, "namespace"), kind,
-                                         kube_text(meta, "name"));
+    AUTO_FREE char *service =
+        mem_printf("%s/%s/%s", kube_text(meta, "namespace"), kind, kube_text(meta, "name"));
     AUTO_FREE char *saved = mark_encode(mark);
-    AUTO_FREE struct placement_count *counts =
-        mem_array(mark->pin.n_hosts + 1, sizeof *counts);
+    AUTO_FREE struct placement_count *counts = mem_array(mark->pin.n_hosts + 1, sizeof *counts);
     for (size_t i = 0; i < mark->pin.n_hosts; i++)
         counts[i] = (struct placement_count){mark->pin.hosts[i].node, mark->pin.hosts[i].count};
     const struct keeper_mark found = {.placement = {.cycle = mark->cycle,
@@ -94,8 +93,7 @@ static int read_kind(struct kube_api *api, const struct app_scope *app, const ch
 }
 
 int kube_marks(struct kube_api *api, const struct app_scope *app,
-               void (*each)(void *arg, const struct keeper_mark *mark), void *arg,
-               struct err *err)
+               void (*each)(void *arg, const struct keeper_mark *mark), void *arg, struct err *err)
 {
     return read_kind(api, app, "deployments", "Deployment", each, arg, err) < 0 ||
                    read_kind(api, app, "statefulsets", "StatefulSet", each, arg, err) < 0

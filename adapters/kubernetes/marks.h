@@ -6,7 +6,6 @@
 
 /* Calls `each` for every mark on a Deployment or StatefulSet of the app. */
 int kube_marks(struct kube_api *api, const struct app_scope *app,
-               void (*each)(void *arg, const struct keeper_mark *mark), void *arg,
-               struct err *err);
+               void (*each)(void *arg, const struct keeper_mark *mark), void *arg, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* replica.c - orchestrator `kubernetes-replica`: moves single replicas on a stock Kubernetes, without
- * touching any template. Opt-in per namespace (etc/kubernetes/replica).
+/* replica.c - orchestrator `kubernetes-replica`: moves single replicas on a stock Kubernetes,
+ * without touching any template. Opt-in per namespace (etc/kubernetes/replica).
  *
  * The nine ways to do that (interfaces.md 1.6), and why this one:
  *   A, B  pin the template to a host set: what orchestrator.c does; all replicas restart for one
@@ -20,9 +20,9 @@
  *
  * A move: a wish (admission.h) for the next pod of the owner, then the eviction of this very pod
  * (precondition uid). The new pod bears the mark CYCLE/SEQ/POD as annotation, by which all else is
- * found again; POD is the evicted one, whose name never comes again, so that no mark of a store that
- * was lost is taken for ours. An undo is the same the other way round, its mark ends in /undo. Only
- * pods of ReplicaSets: those of StatefulSets have an identity that others wait for. */
+ * found again; POD is the evicted one, whose name never comes again, so that no mark of a store
+ * that was lost is taken for ours. An undo is the same the other way round, its mark ends in /undo.
+ * Only pods of ReplicaSets: those of StatefulSets have an identity that others wait for. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +37,10 @@
 #include "model/base/json.h"
 
 #define MARK "remap/intent"
-#define OPTED_IN "remap/replica" /* label of a namespace, value "enabled": the webhook's selector */
-/* The controller makes the replacement within a second or so of the eviction; a pod that comes later
- * than this is somebody else's. */
+#define OPTED_IN "remap/replica" /* label of a namespace, value "enabled": the webhook's selector  \
+                                  */
+/* The controller makes the replacement within a second or so of the eviction; a pod that comes
+ * later than this is somebody else's. */
 #define WISH_MS 60000
 /* A budget counts ready pods, and its controller is some tenths of a second behind. */
 #define BUDGET_TRIES 5
@@ -118,7 +119,8 @@ static int split(const char *instance, char **space, char **name, struct err *er
 {
     const char *slash = instance ? strchr(instance, '/') : NULL;
     if (!slash || slash == instance || !slash[1])
-        return err_set(err, ERR_NOT_FOUND, "%s is no namespace/pod", instance ? instance : "(none)");
+        return err_set(err, ERR_NOT_FOUND, "%s is no namespace/pod",
+                       instance ? instance : "(none)");
     *space = mem_strndup(instance, (size_t)(slash - instance));
     *name = mem_strdup(slash + 1);
     return 0;
@@ -177,8 +179,7 @@ static void put_selector(const json_t *workload, struct buf *out)
     const char *key;
     json_t *value;
     AUTO_BUF struct buf text = BUF_INIT;
-    json_t *labels =
-        json_object_get(kube_path(workload, "spec", "selector"), "matchLabels");
+    json_t *labels = json_object_get(kube_path(workload, "spec", "selector"), "matchLabels");
     json_object_foreach(labels, key, value)
     {
         buf_printf(&text, "%s%s=%s", text.size ? "," : "", key,
@@ -187,8 +188,8 @@ static void put_selector(const json_t *workload, struct buf *out)
     http_escape(out, text.data ? text.data : "");
 }
 
-/* The pod of the service that bears the mark: *found (may stay NULL), caller decrefs; *want: replicas
- * wanted, *ready: those that are ready. */
+/* The pod of the service that bears the mark: *found (may stay NULL), caller decrefs; *want:
+ * replicas wanted, *ready: those that are ready. */
 static int find_marked(struct replica *r, const char *service, const char *mark, json_t **found,
                        int64_t *want, int64_t *ready, struct err *err)
 {
@@ -230,7 +231,8 @@ static int check_opted_in(struct replica *r, const char *space, struct err *err)
     const char *label = kube_text(kube_path(object, "metadata", "labels"), OPTED_IN);
     return label && strcmp(label, "enabled") == 0
                ? 0
-               : err_set(err, ERR_CONFLICT, "namespace %s has no label " OPTED_IN "=enabled", space);
+               : err_set(err, ERR_CONFLICT, "namespace %s has no label " OPTED_IN "=enabled",
+                         space);
 }
 
 /* The others carry the load meanwhile. */
@@ -326,8 +328,8 @@ static int replica_place(void *ctx, const struct placement *p, char **saved, str
         return err_set(err, ERR_CONFLICT, "%s is on %s by now", p->instance, node);
     if (send_away(r, pod, p->target, mark, err))
         return -1;
-    AUTO_JSON json_t *keep = json_pack("{s:i, s:s?, s:s?}", "v", 1, "node", node, "uid",
-                                       meta_text(pod, "uid"));
+    AUTO_JSON json_t *keep =
+        json_pack("{s:i, s:s?, s:s?}", "v", 1, "node", node, "uid", meta_text(pod, "uid"));
     *saved = json_dumps(keep, JSON_COMPACT);
     return 0;
 }

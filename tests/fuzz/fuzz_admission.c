@@ -1,5 +1,5 @@
-/* fuzz_admission.c - any bytes as an AdmissionReview: answered 400, or 200 with a review that admits
- * the pod; a patch, where there is one, is base64 of an RFC 6902 patch. */
+/* fuzz_admission.c - any bytes as an AdmissionReview: answered 400, or 200 with a review that
+ * admits the pod; a patch, where there is one, is base64 of an RFC 6902 patch. */
 #include <openssl/evp.h>
 #include <stdint.h>
 #include <stdlib.h>

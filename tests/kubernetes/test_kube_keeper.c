@@ -21,8 +21,8 @@ static struct kube_cluster *cluster;
 
 static struct kube_api *api_new(const char *timeout)
 {
-    const struct option options[] = {{"kubeconfig", cluster->kubeconfig}, {"timeout", timeout},
-                                     {"attempts", "1"}};
+    const struct option options[] = {
+        {"kubeconfig", cluster->kubeconfig}, {"timeout", timeout}, {"attempts", "1"}};
     const struct source source = {"test", "kubernetes", options, ARRAY_LEN(options)};
     struct kube_api *api = NULL;
     struct err err = ERR_INIT;
@@ -175,11 +175,10 @@ static void test_lease_when_somebody_was_faster_is_lost(void **state)
 static void test_lease_when_of_another_program_its_own_duration_counts(void **state)
 {
     (void)state;
-    static const char other[] =
-        "apiVersion: coordination.k8s.io/v1\nkind: Lease\n"
-        "metadata: {name: other, namespace: default}\n"
-        "spec: {holderIdentity: somebody, leaseDurationSeconds: 40,"
-        " renewTime: \"2000-01-01T00:00:00.000000Z\"}\n";
+    static const char other[] = "apiVersion: coordination.k8s.io/v1\nkind: Lease\n"
+                                "metadata: {name: other, namespace: default}\n"
+                                "spec: {holderIdentity: somebody, leaseDurationSeconds: 40,"
+                                " renewTime: \"2000-01-01T00:00:00.000000Z\"}\n";
     assert_true(KUBECTL(cluster, other, NULL, "apply", "-f", "-"));
     struct pair p = pair_new("other");
     assert_int_equal(turn(p.a, 1000), 0); /* renewTime is another machine's clock */
@@ -221,8 +220,10 @@ static void test_identity_when_of_two_processes_differs(void **state)
 
 static void *keeper_new(const char *lease, const char *pause, const char *kubeconfig)
 {
-    const struct option options[] = {{"kubeconfig", kubeconfig}, {"lease", lease},
-                                     {"pause", pause}, {"lease_namespace", "default"}};
+    const struct option options[] = {{"kubeconfig", kubeconfig},
+                                     {"lease", lease},
+                                     {"pause", pause},
+                                     {"lease_namespace", "default"}};
     const struct source source = {"cluster", "kubernetes", options, ARRAY_LEN(options)};
     void *keeper = NULL;
     struct err err = ERR_INIT;
@@ -252,11 +253,11 @@ static void test_keeper_when_without_the_right_says_so_and_writes_nothing(void *
     (void)state;
     char path[] = "/tmp/remap-keeper-XXXXXX";
     int fd = mkstemp(path);
-    AUTO_FREE char *text = mem_printf(
-        "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"%s\","
-        " certificate-authority: \"%s\"}}]\nusers: [{name: u, user: {token: \"%s\"}}]\n"
-        "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n",
-        cluster->url, cluster->ca_file, cluster->nobody_token);
+    AUTO_FREE char *text =
+        mem_printf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"%s\","
+                   " certificate-authority: \"%s\"}}]\nusers: [{name: u, user: {token: \"%s\"}}]\n"
+                   "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n",
+                   cluster->url, cluster->ca_file, cluster->nobody_token);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
@@ -300,13 +301,16 @@ static void test_announce_when_moved_puts_an_event_on_the_workload(void **state)
         "    spec: {containers: [{name: c, image: c}]}\n";
     assert_true(KUBECTL(cluster, deployment, NULL, "apply", "-f", "-"));
     void *keeper = keeper_new("none", "none", cluster->kubeconfig);
-    const struct announcement applied = {.cycle = 7, .seq = 2, .service = "default/cart",
-                                         .target = "node-1", .state = "applied"};
-    const struct announcement failed = {.cycle = 7, .seq = 3, .service = "default/cart",
-                                        .state = "failed", .reason = "did not get ready",
+    const struct announcement applied = {
+        .cycle = 7, .seq = 2, .service = "default/cart", .target = "node-1", .state = "applied"};
+    const struct announcement failed = {.cycle = 7,
+                                        .seq = 3,
+                                        .service = "default/cart",
+                                        .state = "failed",
+                                        .reason = "did not get ready",
                                         .bad = true};
-    const struct announcement nowhere = {.cycle = 7, .seq = 4, .service = "default/none",
-                                         .state = "applied"};
+    const struct announcement nowhere = {
+        .cycle = 7, .seq = 4, .service = "default/none", .state = "applied"};
     kubernetes_keeper.announce(keeper, &applied);
     kubernetes_keeper.announce(keeper, &failed);
     kubernetes_keeper.announce(keeper, &nowhere); /* nothing depends on it */
@@ -352,9 +356,8 @@ static void test_guard_when_it_says_no_lets_no_write_out(void **state)
     assert_string_equal(err.text, "not now");
     assert_int_equal(asked, 1);
     err = (struct err)ERR_INIT;
-    assert_int_equal(kube_api_get(api, "/api/v1/namespaces/default/configmaps/guarded", &seen,
-                                  NULL, &err),
-                     -1);
+    assert_int_equal(
+        kube_api_get(api, "/api/v1/namespaces/default/configmaps/guarded", &seen, NULL, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND); /* reading needs no lease */
     assert_int_equal(asked, 1);
     kube_api_close(api);

@@ -39,7 +39,8 @@ static void turn(void *ctx)
 
 /* --- what the tests look at --- */
 
-/* kubectl in a process of its own, so that the webhook answers meanwhile; what it prints to `out`. */
+/* kubectl in a process of its own, so that the webhook answers meanwhile; what it prints to `out`.
+ */
 static bool kubectl(const char *input, struct buf *out, const char *const *arguments)
 {
     AUTO_FREE char *path = mem_printf("%s/out", folder);
@@ -49,8 +50,7 @@ static bool kubectl(const char *input, struct buf *out, const char *const *argum
     if (pid == 0) {
         AUTO_BUF struct buf text = BUF_INIT;
         bool done = kube_cluster_kubectl(cluster, input, &text, arguments) &&
-                    file_write_atomic(path, text.data ? text.data : "", text.size, 0600,
-                                      &err) == 0;
+                    file_write_atomic(path, text.data ? text.data : "", text.size, 0600, &err) == 0;
         _exit(done ? 0 : 1);
     }
     while (waitpid(pid, &status, WNOHANG) == 0)
@@ -73,13 +73,13 @@ static char *kubectl_text(const char *const *arguments)
 /* Deployment NAME of N replicas, all ready. */
 static void deploy(const char *name, int n)
 {
-    AUTO_FREE char *text = mem_printf(
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: shop}\n"
-        "spec:\n  replicas: %d\n  selector: {matchLabels: {app: %s}}\n"
-        "  template:\n    metadata: {labels: {app: %s}}\n    spec:\n"
-        "      terminationGracePeriodSeconds: 0\n"
-        "      containers: [{name: c, image: c, resources: {requests: {cpu: 100m}}}]\n",
-        name, n, name, name);
+    AUTO_FREE char *text =
+        mem_printf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: shop}\n"
+                   "spec:\n  replicas: %d\n  selector: {matchLabels: {app: %s}}\n"
+                   "  template:\n    metadata: {labels: {app: %s}}\n    spec:\n"
+                   "      terminationGracePeriodSeconds: 0\n"
+                   "      containers: [{name: c, image: c, resources: {requests: {cpu: 100m}}}]\n",
+                   name, n, name, name);
     AUTO_FREE char *which = mem_printf("deployment/%s", name);
     DO(text, "apply", "-f", "-");
     DO(NULL, "-nshop", "rollout", "status", which, "--timeout=60s");
@@ -146,8 +146,12 @@ static void test_move_when_room_lands_and_nothing_else_changes(void **state)
     AUTO_FREE char *before = fingerprint("cart");
     AUTO_FREE char *saved = NULL;
     AUTO_FREE char *none = NULL;
-    const struct placement p = {.cycle = 1, .seq = 1, .service = "shop/cart", .instance = pod,
-                                .source = node, .target = another_node(node)};
+    const struct placement p = {.cycle = 1,
+                                .seq = 1,
+                                .service = "shop/cart",
+                                .instance = pod,
+                                .source = node,
+                                .target = another_node(node)};
     struct settle_report report;
     place(&p, &saved);
     assert_int_equal(wait_settled(&p, &report), SETTLE_APPLIED);
@@ -171,8 +175,8 @@ static void test_move_when_room_lands_and_nothing_else_changes(void **state)
     struct err err = ERR_INIT;
     assert_int_equal(replica->undo(orchestrator, &p, saved, &err), 0);
     assert_int_equal(wait_settled(&p, &report), SETTLE_APPLIED);
-    AUTO_FREE char *back = TEXT("get", "pod", report.instance_now + strlen("shop/"),
-                                "-ojsonpath={.spec.nodeName}");
+    AUTO_FREE char *back =
+        TEXT("get", "pod", report.instance_now + strlen("shop/"), "-ojsonpath={.spec.nodeName}");
     assert_string_equal(back, node);
     assert_int_equal(replica->undo(orchestrator, &p, saved, &err), 0); /* is undone */
 }
@@ -194,17 +198,21 @@ static void check_refused(const struct placement *p, enum err_kind kind, const c
 static void test_move_when_the_budget_lets_none_go_is_refused(void **state)
 {
     (void)state;
-    static const char budget[] =
-        "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: user, namespace: shop}\n"
-        "spec: {minAvailable: 2, selector: {matchLabels: {app: user}}}\n";
+    static const char budget[] = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: "
+                                 "{name: user, namespace: shop}\n"
+                                 "spec: {minAvailable: 2, selector: {matchLabels: {app: user}}}\n";
     deploy("user", 2);
     DO(budget, "apply", "-f", "-");
-    DO(NULL, "-nshop", "wait", "pdb/user",
-                        "--for=jsonpath={.status.currentHealthy}=2", "--timeout=60s");
+    DO(NULL, "-nshop", "wait", "pdb/user", "--for=jsonpath={.status.currentHealthy}=2",
+       "--timeout=60s");
     AUTO_FREE char *node = NULL;
     AUTO_FREE char *pod = first_pod("user", &node);
-    const struct placement p = {.cycle = 1, .seq = 2, .service = "shop/user", .instance = pod,
-                                .source = node, .target = another_node(node)};
+    const struct placement p = {.cycle = 1,
+                                .seq = 2,
+                                .service = "shop/user",
+                                .instance = pod,
+                                .source = node,
+                                .target = another_node(node)};
     check_refused(&p, ERR_CONFLICT, "a disruption budget lets shop/user");
 }
 
@@ -214,8 +222,12 @@ static void test_move_when_the_only_replica_is_refused(void **state)
     deploy("alone", 1);
     AUTO_FREE char *node = NULL;
     AUTO_FREE char *pod = first_pod("alone", &node);
-    const struct placement p = {.cycle = 1, .seq = 3, .service = "shop/alone", .instance = pod,
-                                .source = node, .target = another_node(node)};
+    const struct placement p = {.cycle = 1,
+                                .seq = 3,
+                                .service = "shop/alone",
+                                .instance = pod,
+                                .source = node,
+                                .target = another_node(node)};
     check_refused(&p, ERR_CONFLICT, "1 of 1 replicas ready");
 }
 
@@ -225,8 +237,12 @@ static void test_move_when_on_another_host_by_now_is_refused(void **state)
     deploy("cart", 3);
     AUTO_FREE char *node = NULL;
     AUTO_FREE char *pod = first_pod("cart", &node);
-    const struct placement p = {.cycle = 1, .seq = 4, .service = "shop/cart", .instance = pod,
-                                .source = another_node(node), .target = "fake-1"};
+    const struct placement p = {.cycle = 1,
+                                .seq = 4,
+                                .service = "shop/cart",
+                                .instance = pod,
+                                .source = another_node(node),
+                                .target = "fake-1"};
     check_refused(&p, ERR_CONFLICT, "by now");
 }
 
@@ -237,8 +253,12 @@ static void test_move_when_the_namespace_is_not_opted_in_is_refused(void **state
     DO(NULL, "label", "ns", "shop", "remap/replica-");
     AUTO_FREE char *node = NULL;
     AUTO_FREE char *pod = first_pod("cart", &node);
-    const struct placement p = {.cycle = 1, .seq = 5, .service = "shop/cart", .instance = pod,
-                                .source = node, .target = another_node(node)};
+    const struct placement p = {.cycle = 1,
+                                .seq = 5,
+                                .service = "shop/cart",
+                                .instance = pod,
+                                .source = node,
+                                .target = another_node(node)};
     check_refused(&p, ERR_CONFLICT, "namespace shop has no label remap/replica=enabled");
     DO(NULL, "label", "ns", "shop", "remap/replica=enabled");
 }
@@ -247,8 +267,11 @@ static void test_move_when_the_pod_is_gone_is_not_found(void **state)
 {
     (void)state;
     deploy("cart", 3);
-    const struct placement p = {.cycle = 1, .seq = 6, .service = "shop/cart",
-                                .instance = "shop/cart-gone", .source = "fake-1",
+    const struct placement p = {.cycle = 1,
+                                .seq = 6,
+                                .service = "shop/cart",
+                                .instance = "shop/cart-gone",
+                                .source = "fake-1",
                                 .target = "fake-2"};
     struct err err = ERR_INIT;
     char *saved = NULL;
@@ -264,8 +287,12 @@ static void test_move_when_the_webhook_is_away_is_missed_and_nobody_waits(void *
     AUTO_FREE char *node = NULL;
     AUTO_FREE char *pod = first_pod("open", &node);
     AUTO_FREE char *saved = NULL;
-    const struct placement p = {.cycle = 1, .seq = 7, .service = "shop/open", .instance = pod,
-                                .source = node, .target = another_node(node)};
+    const struct placement p = {.cycle = 1,
+                                .seq = 7,
+                                .service = "shop/open",
+                                .instance = pod,
+                                .source = node,
+                                .target = another_node(node)};
     struct settle_report report;
     kept_unlisten(kept);
     loop_timer_cancel(stage.loop, kept->timer); /* or it would listen again */

@@ -13,12 +13,12 @@
 #include "model/base/json.h"
 
 #define POD_OF(uid, more)                                                                          \
-    "{\"metadata\":{\"generateName\":\"cart-\",\"ownerReferences\":[{\"kind\":\"ReplicaSet\","      \
-    "\"name\":\"cart\",\"uid\":\"" uid "\",\"controller\":true}]},\"spec\":{\"containers\":[]" more \
-    "}}"
+    "{\"metadata\":{\"generateName\":\"cart-\",\"ownerReferences\":[{\"kind\":\"ReplicaSet\","     \
+    "\"name\":\"cart\",\"uid\":\"" uid                                                             \
+    "\",\"controller\":true}]},\"spec\":{\"containers\":[]" more "}}"
 #define REVIEW(operation, space, more, pod)                                                        \
-    "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{"            \
-    "\"uid\":\"r1\",\"kind\":{\"group\":\"\",\"version\":\"v1\",\"kind\":\"Pod\"},"                  \
+    "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{"           \
+    "\"uid\":\"r1\",\"kind\":{\"group\":\"\",\"version\":\"v1\",\"kind\":\"Pod\"},"                \
     "\"operation\":\"" operation "\",\"namespace\":\"" space "\"" more ",\"object\":" pod "}}"
 
 static struct wishes *wished(void)
@@ -44,8 +44,8 @@ static json_t *ask(struct wishes *w, const char *review, int64_t now_ms)
         return NULL;
     assert_string_equal(json_string_value(json_object_get(response, "patchType")), "JSONPatch");
     AUTO_FREE char *text = mem_alloc(strlen(coded) + 1);
-    int size = EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)coded,
-                               (int)strlen(coded));
+    int size =
+        EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)coded, (int)strlen(coded));
     assert_true(size > 0);
     json_t *patch = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
     assert_non_null(patch);
@@ -63,7 +63,7 @@ static void check_patch(json_t *patch, const char *wanted)
 }
 
 #define TERM                                                                                       \
-    "{\"weight\":100,\"preference\":{\"matchFields\":[{\"key\":\"metadata.name\","                  \
+    "{\"weight\":100,\"preference\":{\"matchFields\":[{\"key\":\"metadata.name\","                 \
     "\"operator\":\"In\",\"values\":[\"node-3\"]}]}}"
 
 static void test_pod_when_wished_for_prefers_the_node_and_bears_the_mark(void **state)
@@ -82,12 +82,12 @@ static void test_pod_when_it_has_affinity_and_annotations_keeps_them(void **stat
 {
     (void)state;
     AUTO(wishes) struct wishes *w = wished();
-    static const char review[] = REVIEW(
-        "CREATE", "shop", "",
-        "{\"metadata\":{\"annotations\":{\"a\":\"b\"},\"ownerReferences\":[{\"uid\":\"u1\","
-        "\"controller\":true}]},\"spec\":{\"affinity\":{\"podAffinity\":{\"x\":1},"
-        "\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"r\":1},"
-        "\"preferredDuringSchedulingIgnoredDuringExecution\":[{\"weight\":5}]}}}}");
+    static const char review[] =
+        REVIEW("CREATE", "shop", "",
+               "{\"metadata\":{\"annotations\":{\"a\":\"b\"},\"ownerReferences\":[{\"uid\":\"u1\","
+               "\"controller\":true}]},\"spec\":{\"affinity\":{\"podAffinity\":{\"x\":1},"
+               "\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"r\":1},"
+               "\"preferredDuringSchedulingIgnoredDuringExecution\":[{\"weight\":5}]}}}}");
     check_patch(ask(w, review, 0),
                 "[{\"op\":\"add\",\"path\":\"/spec/affinity\",\"value\":{\"podAffinity\":{\"x\":1},"
                 "\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"r\":1},"
@@ -170,7 +170,12 @@ static void test_review_when_it_is_none_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", "{", "[]", "null", "{}", "{\"request\":{\"uid\":\"r1\"}}",
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        "{\"request\":{\"uid\":\"r1\"}}",
         "{\"apiVersion\":\"admission.k8s.io/v1beta1\",\"request\":{\"uid\":\"r1\"}}",
         "{\"apiVersion\":\"admission.k8s.io/v1\",\"request\":{\"uid\":1}}",
         "{\"apiVersion\":\"admission.k8s.io/v1\",\"request\":[]}",
