@@ -71,11 +71,11 @@ bool proofs_print_one(const char *variant, int services, int seeds, int64_t limi
 
 void proofs_print(void)
 {
-    static const int sizes[] = {12, 20, 60, 100};
+    static const int sizes[] = {12, 20, 60, 100, 150, 200};
     head();
     for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
         for (uint64_t seed = 1; seed <= 3; seed++)
-            row(&variants[0], sizes[k], seed, 12000);
+            row(&variants[0], sizes[k], seed, sizes[k] > 100 ? 60000 : 10000);
     for (uint64_t seed = 1; seed <= 3; seed++)
         row(&variants[1], 1000, seed, 12000);
     for (uint64_t seed = 1; seed <= 2; seed++)
