@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../e2e/lib.sh"
 . "$(dirname "$0")/kube_lib.sh" || exit 1
 
-cluster_up --fake 15 --metrics --flag kube-controller-manager=--node-monitor-grace-period=12s
+cluster_up --fake 15 --metrics
 
 # Sock Shop: the calls of orders are as recorded, the others as in etc/scenarios/sock-shop.yaml.
 cat >sock-shop.calls <<'END'
@@ -56,47 +56,7 @@ for space in sock-shop boutique; do
 done
 
 port=$(free_port)
-cat >remap.yaml <<END
-store: $dir/store.db
-run_dir: $dir/run
-http_listen: "off"
-sources:
-  - name: cluster
-    type: kubernetes
-    options:
-      - {name: kubeconfig, value: $KUBECONFIG}
-      - {name: soak, value: 0s}
-      - {name: scaling_quiet, value: 0s}
-      - {name: min_node_age, value: 1ms}
-  - name: usage
-    type: kubernetes-metrics
-    options:
-      - {name: kubeconfig, value: $KUBECONFIG}
-  - name: spans
-    type: otlp
-    options:
-      - {name: listen, value: "127.0.0.1:$port"}
-      - {name: others, value: ignore} # the other application sends here too
-apps:
-END
-for space in sock-shop boutique; do
-    cat >>remap.yaml <<END
-  - name: $space
-    mode: propose
-    namespaces: [$space]
-    cluster: cluster
-    metrics: [usage]
-    messages: [spans]
-    interval: 1h
-    window: 15s
-    grace: 0
-    settle: 20s
-    soak: 0
-    cooldown: 0
-    ready_timeout: 60s
-    min_coverage: 0.5
-END
-done
+configure "$port" sock-shop boutique
 run remap check -c remap.yaml
 is "check: $out" "$status" 0
 background remap run -c remap.yaml 2>run.log
@@ -105,24 +65,6 @@ wait_for "it listens" 30 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
 background send_spans "$port" sock-shop sock-shop.calls
 background send_spans "$port" boutique boutique.calls
 
-# The window fills, metrics-server has two samples of everything, the first cycle makes a plan.
-state_of() { sums "SELECT state FROM v_cycles WHERE cycle_id = $1"; }
-newest() { sums "SELECT max(cycle_id) FROM v_cycles WHERE app = '$1'"; }
-is_state() { [ "$(state_of "$1")" = "$2" ]; }
-# propose APP : triggers until there is a plan; its cycle in $cycle
-propose()
-{
-    local until=$((SECONDS + 60))
-    while [ $SECONDS -lt $until ]; do
-        remap trigger "$1" -c remap.yaml >/dev/null 2>&1
-        sleep 1
-        cycle=$(newest "$1")
-        is_state "${cycle:-0}" proposed && return
-        sleep 2
-    done
-    fails "no plan for $1: $(sums "SELECT state || ' ' || reason FROM v_cycles ORDER BY cycle_id DESC LIMIT 3")"
-    return 1
-}
 sleep 16 # the window
 for space in sock-shop boutique; do
     propose $space || { tail -n 20 run.log; finish; }

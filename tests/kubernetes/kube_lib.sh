@@ -116,3 +116,71 @@ free_port()
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo $port; return; }
     done
 }
+
+# configure PORT NAMESPACE… : remap.yaml, with an app for each namespace, which receives spans at PORT.
+configure()
+{
+    local port=$1 space
+    shift
+    cat >remap.yaml <<END
+store: $dir/store.db
+run_dir: $dir/run
+http_listen: "off"
+sources:
+  - name: cluster
+    type: kubernetes
+    options:
+      - {name: kubeconfig, value: $KUBECONFIG}
+      - {name: soak, value: 0s}
+      - {name: scaling_quiet, value: 0s}
+      - {name: min_node_age, value: 1ms}
+  - name: usage
+    type: kubernetes-metrics
+    options:
+      - {name: kubeconfig, value: $KUBECONFIG}
+  - name: spans
+    type: otlp
+    options:
+      - {name: listen, value: "127.0.0.1:$port"}
+      - {name: others, value: ignore} # other applications send here too
+apps:
+END
+    for space in "$@"; do
+        cat >>remap.yaml <<END
+  - name: $space
+    mode: propose
+    namespaces: [$space]
+    cluster: cluster
+    metrics: [usage]
+    messages: [spans]
+    interval: 1h
+    window: 15s
+    grace: 0
+    settle: 20s
+    soak: 0
+    cooldown: 0
+    ready_timeout: 60s
+    min_coverage: 0.5
+END
+    done
+}
+
+state_of() { sums "SELECT state FROM v_cycles WHERE cycle_id = $1"; }
+newest() { sums "SELECT max(cycle_id) FROM v_cycles WHERE app = '$1'"; }
+is_state() { [ "$(state_of "$1")" = "$2" ]; }
+
+# propose APP : triggers until there is a plan, since the window has to fill, and metrics-server wants
+# two samples; its cycle in $cycle.
+propose()
+{
+    local until=$((SECONDS + 60))
+    while [ $SECONDS -lt $until ]; do
+        remap trigger "$1" -c remap.yaml >/dev/null 2>&1
+        sleep 1
+        cycle=$(newest "$1")
+        is_state "${cycle:-0}" proposed && return
+        sleep 2
+    done
+    fails "no plan for $1: $(sums "SELECT state || ' ' || reason FROM v_cycles ORDER BY cycle_id DESC LIMIT 3")"
+    return 1
+}
