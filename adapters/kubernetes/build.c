@@ -127,8 +127,8 @@ static struct kube_top service_top(const struct kube_top *top, const struct kube
 /* --- names that two kinds share --- */
 
 struct kinds {
-    struct names names;   /* "space/name" → index in of */
-    const char **of;      /* the kind of that name; NULL when several */
+    struct names names; /* "space/name" → index in of */
+    const char **of;    /* the kind of that name; NULL when several */
     char **owned;
     size_t n;
 };
@@ -205,8 +205,8 @@ static void copy_labels(const struct kube_node *node, struct host *host)
     host->labels = mem_array(node->n_labels + 1, sizeof *host->labels);
     host->n_labels = node->n_labels;
     for (size_t i = 0; i < node->n_labels; i++)
-        host->labels[i] = (struct label){mem_strdup(node->labels[i].name),
-                                         mem_strdup(node->labels[i].value)};
+        host->labels[i] =
+            (struct label){mem_strdup(node->labels[i].name), mem_strdup(node->labels[i].value)};
 }
 
 static void fill_host(struct kube_build *build, const struct kube_node *node, struct host *host)
@@ -339,13 +339,21 @@ static int add_instance(struct kube_build *build, const struct kube_pod *pod,
     return 0;
 }
 
+struct left_out { /* pods */
+    int64_t no_node, waiting;
+};
+
 static int add_pod(struct kube_build *build, const struct kinds *kinds, const struct kube_pod *pod,
-                   int64_t *n_no_node, struct err *err)
+                   struct left_out *n, struct err *err)
 {
     int host = pod->node ? model_host(build->model, pod->node) : -1;
     if (pod->finished)
         return 0;
-    *n_no_node += pod->node && host < 0;
+    n->no_node += pod->node && host < 0;
+    if (!pod->node && build->choice->placed_only) {
+        n->waiting += pod_in_scope(build->choice, pod);
+        return 0;
+    }
     if (!pod_in_scope(build->choice, pod)) {
         add_foreign(build, pod, host);
         return 0;
@@ -363,15 +371,20 @@ static int add_pods(struct kube_build *build, const struct kinds *kinds, struct 
 {
     size_t n;
     int rc = 0;
-    int64_t n_no_node = 0;
+    struct left_out out = {0, 0};
     const void **pods = sorted(build->objects, KUBE_POD, KUBE_POD, &n);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_pod(build, kinds, pods[i], &n_no_node, err);
+        rc = add_pod(build, kinds, pods[i], &out, err);
     free(pods);
-    if (rc == 0 && n_no_node)
-        inspection_note(build->in, "unmapped", n_no_node,
+    if (rc == 0 && out.no_node)
+        inspection_note(build->in, "unmapped", out.no_node,
                         "%lld pods run on nodes that are not among the objects",
-                        (long long)n_no_node);
+                        (long long)out.no_node);
+    if (rc == 0 && out.waiting)
+        inspection_note(build->in, "waiting", out.waiting,
+                        "%lld pods have no node: they wait for the scheduler, and plans leave them "
+                        "out",
+                        (long long)out.waiting);
     return rc;
 }
 
@@ -445,8 +458,7 @@ int kube_objects_model(const struct kube_objects *objects, const struct kube_cho
                        struct inspection *in, struct err *err)
 {
     assert(in->model->n_hosts == 0 && in->model->n_services == 0);
-    struct kube_build build = {
-        .objects = objects, .choice = choice, .in = in, .model = in->model};
+    struct kube_build build = {.objects = objects, .choice = choice, .in = in, .model = in->model};
     int rc = run(&build, err);
     if (rc == 0) {
         build.allowed = mem_array(build.n_services + 1, sizeof *build.allowed);

@@ -176,6 +176,7 @@ static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspec
                                        .soak_ms = standing->replicas ? 0 : options->soak_ms,
                                        .any_pool = options->any_pool,
                                        .min_node_age_ms = options->min_node_age_ms,
+                                       .placed_only = true,
                                        .now_ms = clock_wall_ms()};
     if (feeds_update(cluster->feeds, app->namespaces, err))
         return -1;

@@ -46,6 +46,7 @@ struct kube_choice { /* how much of the cluster is ours, and how its wishes are 
     int64_t soak_ms;             /* workloads whose template was changed since stay */
     bool any_pool;               /* also nodes of another architecture, system, pool, capacity type */
     int64_t min_node_age_ms;     /* younger nodes receive nothing */
+    bool placed_only;            /* pods without a node are the scheduler's: left out, noted */
     int64_t now_ms;              /* wall */
 };
 

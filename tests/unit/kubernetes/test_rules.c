@@ -552,6 +552,24 @@ static void test_scope_when_namespace_is_excluded_then_its_pods_use_their_host(v
     assert_int_equal(f->model->hosts[0].pods_used, 1);
 }
 
+static void test_scope_when_a_pod_waits_for_the_scheduler_then_left_out_and_told(void **state)
+{
+    struct fixture *f = *state;
+    four_nodes(f);
+    workload(f, "cart", "");
+    pod(f, "cart", "n1", "");
+    put(f, "{'kind':'Pod','metadata':{'namespace':'shop','name':'cart-new','uid':'p-new',"
+           "'ownerReferences':[{'kind':'ReplicaSet','name':'cart-1','uid':'r-cart',"
+           "'controller':true}]},'spec':{},'status':{'phase':'Pending'}}");
+    f->choice.placed_only = true;
+    build(f);
+    assert_int_equal(f->model->n_instances, 1);
+    assert_string_equal(f->model->instances[0].name, "shop/cart-n1");
+    assert_int_equal(f->in.n_notes, 1);
+    assert_string_equal(f->in.notes[0].kind, "waiting");
+    assert_int_equal(f->in.notes[0].count, 1);
+}
+
 static void test_scope_when_pods_are_selected_then_only_those(void **state)
 {
     struct fixture *f = *state;
@@ -595,6 +613,7 @@ int main(void)
         TEST(test_volume_when_local_then_pinned),
         TEST(test_annotations_when_wished_then_rules_of_the_own_namespace),
         TEST(test_scope_when_namespace_is_excluded_then_its_pods_use_their_host),
+        TEST(test_scope_when_a_pod_waits_for_the_scheduler_then_left_out_and_told),
         TEST(test_scope_when_pods_are_selected_then_only_those),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
