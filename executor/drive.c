@@ -142,7 +142,7 @@ static enum driven step_fail(struct drive *d, const struct step *step, int64_t i
                              const char *why, struct err *err)
 {
     const struct intent *intent = request_intent(d->request, step->seq);
-    enum driven undone = drive_undo(d, intent, err);
+    enum driven undone = drive_undo(d, intent, false, err);
     if (undone == DRIVEN_ERROR) {
         return DRIVEN_ERROR;
     }

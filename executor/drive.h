@@ -43,6 +43,7 @@ enum driven {
     DRIVEN_ON,      /* told, whatever became of it: the plan goes on */
     DRIVEN_FAILED,  /* told as failed, undone as far as possible: the plan stops */
     DRIVEN_STOPPED, /* `stop` came before it began: told as discarded, unless the stage leaves */
+    DRIVEN_LATER,   /* an undo refused for now, not told: to be asked again under its seq */
     DRIVEN_FLYING,  /* asked for, not settled yet: to be looked at (drive_look) */
     DRIVEN_ERROR    /* *err: the request fails, to be repeated */
 };
@@ -54,12 +55,12 @@ enum driven drive_step(struct drive *drive, const struct step *step, const struc
 struct flight {
     struct step step;
     int64_t intended_ms;
-    int64_t start_ms, ask_ms; /* as struct ask_watch */
+    int64_t start_ms, ask_ms;             /* as struct ask_watch */
     struct replica_count *before, *after; /* of its service, by host: it holds room for both */
     size_t n_before, n_after;
 };
-/* The same as drive_step without the waiting: DRIVEN_FLYING, and *out is the caller's to look at and
- * to wipe; or what became of it at once. */
+/* The same as drive_step without the waiting: DRIVEN_FLYING, and *out is the caller's to look at
+ * and to wipe; or what became of it at once. */
 enum driven drive_launch(struct drive *drive, const struct step *step, const struct view *view,
                          struct flight *out, struct err *err);
 /* One look: DRIVEN_FLYING still, or told. */
@@ -73,8 +74,10 @@ enum driven drive_resume(struct drive *drive, const struct intent *intent,
                          const struct replica_count *targets, size_t n_targets, bool again,
                          struct err *err);
 /* Puts the move of an intent back, under a seq, an intent and an outcome (undo_of) of the undo's
- * own. DRIVEN_ON when it is back, DRIVEN_FAILED when not (its outcome says why). */
-enum driven drive_undo(struct drive *drive, const struct intent *intent, struct err *err);
+ * own. DRIVEN_ON when it is back, DRIVEN_FAILED when not (its outcome says why). `others_follow`: a
+ * host that refuses it now may have room when further undos are made, so that is DRIVEN_LATER. */
+enum driven drive_undo(struct drive *drive, const struct intent *intent, bool others_follow,
+                       struct err *err);
 
 /* Looks once more at a move that was applied; when others have taken the replica away since, it is
  * told as displaced. Only where there are marks. */

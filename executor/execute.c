@@ -49,7 +49,7 @@ static int resume_undo(struct run *run, const struct intent *intent, struct err 
         }
         const struct outcome *o = outcomes_find(&run->request->done, undo->seq);
         enum driven driven = o ? o->state == OUTCOME_APPLIED ? DRIVEN_ON : DRIVEN_FAILED
-                               : drive_undo(&run->drive, intent, err);
+                               : drive_undo(&run->drive, intent, false, err);
         if (driven == DRIVEN_ERROR) {
             return -1;
         }
@@ -119,8 +119,8 @@ static void moves_recheck(struct run *run)
     struct view view;
     struct err unseen = ERR_INIT;
     bool whole = run->request->plan->granularity == PER_SERVICE;
-    bool seen = whole && run->request->plan->n_moves > 0 &&
-                drive_inspect(&run->drive, &view, &unseen) == 0;
+    bool seen =
+        whole && run->request->plan->n_moves > 0 && drive_inspect(&run->drive, &view, &unseen) == 0;
     const struct outcomes *lists[] = {&run->request->done, &run->drive.told};
     for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
         size_t n = lists[l]->n; /* telling adds to the second */
@@ -229,25 +229,45 @@ static struct past *past_collect(struct run *run, size_t *n)
     return list;
 }
 
-static int run_undo(struct run *run, struct err *err)
+/* One round over what is not back yet. What is refused goes to the front of the list, for the next
+ * round, when the others have made room; `last`: there is none. -1: *err. */
+static int undo_round(struct run *run, struct past *list, size_t *n, bool last, size_t *failed,
+                      struct err *err)
 {
-    size_t n, failed = 0;
-    AUTO_FREE struct past *list = past_collect(run, &n);
-    run->drive.total = (int64_t)n;
-    for (size_t i = 0; i < n && !run_stopped(run); i++) {
+    size_t later = 0;
+    for (size_t i = 0; i < *n && !run_stopped(run); i++) {
         enum driven driven = stage_stopping(run->drive.stage)
                                  ? DRIVEN_STOPPED
-                                 : drive_undo(&run->drive, list[i].intent, err);
+                                 : drive_undo(&run->drive, list[i].intent, !last, err);
         if (driven == DRIVEN_ERROR) {
             return -1;
         }
         if (driven == DRIVEN_STOPPED) {
             run_stop(run, "stopped on request");
         }
-        failed += driven == DRIVEN_FAILED; /* the others are put back all the same */
+        if (driven == DRIVEN_LATER) {
+            list[later++] = list[i];
+        }
+        *failed += driven == DRIVEN_FAILED; /* the others are put back all the same */
+    }
+    *n = later;
+    return 0;
+}
+
+static int run_undo(struct run *run, struct err *err)
+{
+    size_t n, failed = 0;
+    AUTO_FREE struct past *list = past_collect(run, &n);
+    run->drive.total = (int64_t)n;
+    for (size_t before = n + 1; n > 0 && !run_stopped(run);) {
+        bool last = n == before; /* a whole round has changed nothing */
+        before = n;
+        if (undo_round(run, list, &n, last, &failed, err) < 0) {
+            return -1;
+        }
     }
     if (failed && !run_stopped(run)) {
-        run_stop(run, "%zu of %zu moves could not be put back", failed, n);
+        run_stop(run, "%zu of %zu moves could not be put back", failed, (size_t)run->drive.total);
     }
     return 0;
 }

@@ -110,7 +110,7 @@ static int detour_back(struct run *run, const struct step *step, const struct ou
 {
     const struct intent *intent = request_intent(run->request, aside->seq);
     drive_discard(&run->drive, step, why);
-    return intent ? run_after(run, drive_undo(&run->drive, intent, err)) : 0;
+    return intent ? run_after(run, drive_undo(&run->drive, intent, false, err)) : 0;
 }
 
 /* A move whose target has no room now: in a cycle of moves that wait for each other it steps aside

@@ -24,6 +24,7 @@ int run_after(struct run *run, enum driven driven)
     case DRIVEN_ON:
         run->acted++;
         return 0;
+    case DRIVEN_LATER:
     case DRIVEN_FLYING: /* counted when it began */
         return 0;
     case DRIVEN_FAILED: {

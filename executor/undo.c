@@ -24,14 +24,20 @@ static int undo_once(struct drive *d, const struct intent *intent, struct err *e
                : d->orchestrator->undo(d->orchestrator_ctx, &placement, intent->saved, err);
 }
 
-/* Does the cluster show it where it was (and under its old name: *now)? */
-static bool undo_seen(struct drive *d, const struct intent *intent, char **now, struct err *err)
+/* Does the cluster show it where it was (and under its old name: *now)? `moved` is what the replica
+ * became by the move, NULL where unknown: while that one is there, the counts cannot mean this one
+ * (another replica of the service may be back before it). */
+static bool undo_seen(struct drive *d, const struct intent *intent, const char *moved, char **now,
+                      struct err *err)
 {
     struct view view;
     if (drive_inspect(d, &view, err) < 0) {
         return false;
     }
-    bool back = resume_is_back(intent, view.model);
+    int still = moved && intent->instance && strcmp(moved, intent->instance) != 0
+                    ? model_instance(view.model, moved)
+                    : -1;
+    bool back = still < 0 && resume_is_back(intent, view.model);
     if (back && intent->instance && model_instance(view.model, intent->instance) >= 0) {
         *now = mem_strdup(intent->instance);
     }
@@ -40,7 +46,8 @@ static bool undo_seen(struct drive *d, const struct intent *intent, char **now, 
 }
 
 /* Is it back (and where its name is known, *now)? */
-static bool undo_look(struct drive *d, const struct intent *intent, char **now, struct err *err)
+static bool undo_look(struct drive *d, const struct intent *intent, const char *moved, char **now,
+                      struct err *err)
 {
     const struct step step = {.seq = intent->seq,
                               .service = intent->service,
@@ -53,11 +60,12 @@ static bool undo_look(struct drive *d, const struct intent *intent, char **now, 
         *now = report.instance_now[0] ? mem_strdup(report.instance_now) : NULL;
         return true;
     }
-    return undo_seen(d, intent, now, err);
+    return undo_seen(d, intent, moved, now, err);
 }
 
 /* 0: back. -1: refused, or not back in time. */
-static int undo_wait(struct drive *d, const struct intent *intent, char **now, struct err *err)
+static int undo_wait(struct drive *d, const struct intent *intent, const char *moved, char **now,
+                     struct err *err)
 {
     int64_t until = clock_mono_ms() + d->request->ready_timeout_ms;
     char limit[CLOCK_TEXT_SIZE];
@@ -68,7 +76,7 @@ static int undo_wait(struct drive *d, const struct intent *intent, char **now, s
             return -1;
         }
         asked |= why.kind == ERR_NONE;
-        if (asked && undo_look(d, intent, now, &why)) {
+        if (asked && undo_look(d, intent, moved, now, &why)) {
             return 0;
         }
         if (clock_mono_ms() >= until) {
@@ -140,7 +148,8 @@ static const char *moved_name(const struct drive *d, const struct intent *intent
     return name;
 }
 
-enum driven drive_undo(struct drive *d, const struct intent *intent, struct err *err)
+enum driven drive_undo(struct drive *d, const struct intent *intent, bool others_follow,
+                       struct err *err)
 {
     AUTO_FREE char *name = mem_strdup(moved_name(d, intent));
     const struct step back = {.seq = undo_seq(d, intent->seq),
@@ -162,14 +171,17 @@ enum driven drive_undo(struct drive *d, const struct intent *intent, struct err 
         return DRIVEN_STOPPED;
     }
     char *instance_now = NULL;
-    int done = undo_wait(d, intent, &instance_now, &why);
+    int done = undo_wait(d, intent, name, &instance_now, &why);
     struct err unseen = ERR_INIT;
-    if (done < 0 && undo_seen(d, intent, &instance_now, &unseen)) {
+    if (done < 0 && undo_seen(d, intent, name, &instance_now, &unseen)) {
         done = 0; /* what was refused had nothing to change: the move has not left its source */
     }
     if (done < 0 && ask_overtaken(&why) && name && intent->source && d->orchestrator->marks) {
         why = (struct err)ERR_INIT;
         done = undo_by_move(d, &back, &instance_now, &why);
+    }
+    if (done < 0 && others_follow && why.kind == ERR_REFUSED) {
+        return DRIVEN_LATER;
     }
     struct outcome o = {.seq = back.seq,
                         .state = done < 0 ? OUTCOME_FAILED : OUTCOME_APPLIED,

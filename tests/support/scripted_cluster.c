@@ -28,6 +28,17 @@ int64_t __wrap_clock_mono_ms(void)
     return __real_clock_mono_ms() + (world ? world->now_ms : 0);
 }
 
+/* The wall's time is nobody's to trust: here it steps back and forth by some ms. */
+int64_t __wrap_clock_wall_ms(void);
+int64_t __real_clock_wall_ms(void);
+
+int64_t __wrap_clock_wall_ms(void)
+{
+    return world && !world->cluster
+               ? INT64_C(1700000000000) + world->now_ms + rng_int(&world->wall, 0, 3)
+               : __real_clock_wall_ms();
+}
+
 /* --- life and death --- */
 
 /* Every call from the executor; false when it is dead. Dying after the effect of one call is dying
@@ -827,6 +838,7 @@ struct scripted *scripted_new(const struct model *model)
                            .max_moves = -1,
                            .max_parallel = 1,
                            .rng = {1},
+                           .wall = {2},
                            .cycle = 9,
                            .now_ms = 1000,
                            .calls_left = -1};

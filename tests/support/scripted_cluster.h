@@ -42,7 +42,7 @@ struct scripted {
     int most_at_once;     /* services with a move under way at the same time, at most */
     bool twice_at_once;   /* a service had two under way */
     bool undo;
-    struct rng rng;
+    struct rng rng, wall;
     struct scripted_faults faults;
 
     const struct cluster_adapter *cluster; /* NULL: what is below is the cluster */
