@@ -234,6 +234,7 @@ static void test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it
     for (bool died = true; died; calls += 4) {
         struct world w = world_of("kept", "");
         w.s->ready_timeout_ms = FAIL_MS;
+        w.s->poll_ms = FAIL_MS / 4; /* each look is a point too */
         died = attempt(&w, calls) < 0;
         if (died)
             attempts(&w);

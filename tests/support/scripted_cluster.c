@@ -756,9 +756,10 @@ static void put_request(struct buf *out)
     buf_printf(out,
                "{\"v\":1,\"app\":{\"name\":\"app\",\"namespaces\":[],\"services\":[]},\"cycle\":%" PRId64
                ",\"undo\":%s,\"orchestrator\":%s,\"sources\":{\"cluster\":%s},\"options\":"
-               "{\"ready_timeout_ms\":%" PRId64 ",\"poll_ms\":1,\"move_stateful\":%s,"
+               "{\"ready_timeout_ms\":%" PRId64 ",\"poll_ms\":%" PRId64 ",\"move_stateful\":%s,"
                "\"start_wait_ms\":50,\"max_parallel\":%" PRId64 ",\"max_moves\":",
                world->cycle, world->undo ? "true" : "false", source, source, world->ready_timeout_ms,
+               world->poll_ms,
                world->move_stateful ? "true" : "false", world->max_parallel);
     if (world->max_moves < 0) {
         buf_puts(out, "null");
@@ -835,6 +836,7 @@ struct scripted *scripted_new(const struct model *model)
                            .granularity = PER_INSTANCE,
                            .start_ms = 3,
                            .ready_timeout_ms = 100,
+                           .poll_ms = 1,
                            .max_moves = -1,
                            .max_parallel = 1,
                            .rng = {1},

@@ -37,6 +37,7 @@ struct scripted {
     enum granularity granularity;
     int64_t start_ms; /* a replica's way to ready */
     int64_t ready_timeout_ms;
+    int64_t poll_ms; /* 1 */
     int64_t max_moves; /* -1 */
     int64_t max_parallel; /* 1 */
     int most_at_once;     /* services with a move under way at the same time, at most */
