@@ -177,7 +177,7 @@ struct options {
     const char *part; /* NULL: all but peers and prove */
     double limit_s;
     int seeds, services;
-    const char *variant;
+    const char *variant, *planner;
 };
 
 static struct plan *production_plan(const struct model *model, struct plan_options options)
@@ -299,7 +299,8 @@ static void usage(FILE *to)
           "                   times that\n"
           "  --seeds N        near, peers, prove: instances per size and topology (1); production: clusters (1)\n"
           "  --services N     prove: size of the instances (100)\n"
-          "  --variant NAME   prove: p2p, star, equal, memory or tight (p2p)\n\n"
+          "  --variant NAME   prove: p2p, star, equal, memory or tight (p2p)\n"
+          "  --planner NAME   prove: by another planner than oa\n\n"
           "Instances: one service per host, CPU 1-500 millicores, memory 10-500 MiB, hosts 4000 and 8192; p2p is\n"
           "Barabasi-Albert with m = 2, star has all at service 0. Variants, each of 60 services: equal weights (all pairs\n"
           "weigh the same), memory-bound (memory times 2.4), tight (hosts so large that the fewest leave 0.4 % of\n"
@@ -314,10 +315,12 @@ static int options_read(int argc, char **argv, struct options *out)
                                           {"seeds", required_argument, NULL, 's'},
                                           {"services", required_argument, NULL, 'n'},
                                           {"variant", required_argument, NULL, 'v'},
+                                          {"planner", required_argument, NULL, 'p'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
-    *out = (struct options){.limit_s = 20, .seeds = 1, .services = 100, .variant = "p2p"};
+    *out = (struct options){.limit_s = 20, .seeds = 1, .services = 100, .variant = "p2p",
+                            .planner = "oa"};
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
         switch (c) {
         case 'l':
@@ -331,6 +334,9 @@ static int options_read(int argc, char **argv, struct options *out)
             break;
         case 'v':
             out->variant = optarg;
+            break;
+        case 'p':
+            out->planner = optarg;
             break;
         case 'h':
             usage(stdout);
@@ -377,7 +383,7 @@ int main(int argc, char **argv)
         known = true;
     }
     if (options.part && strcmp(options.part, "prove") == 0)
-        known = proofs_print_one(options.variant, options.services, options.seeds,
+        known = proofs_print_one(options.variant, options.planner, options.services, options.seeds,
                                  (int64_t)(options.limit_s * 1e3));
     if (!known)
         fprintf(stderr, "remap-bench: unknown part or variant \"%s\"; see --help\n", options.part);

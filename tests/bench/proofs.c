@@ -27,7 +27,8 @@ static void head(void)
 }
 
 /* True when proven. */
-static bool row(const struct variant *variant, int services, uint64_t seed, int64_t limit_ms)
+static bool row(const struct variant *variant, const char *planner, int services, uint64_t seed,
+                int64_t limit_ms)
 {
     struct err err = ERR_INIT;
     struct plan_options options = plan_options_default;
@@ -37,7 +38,7 @@ static bool row(const struct variant *variant, int services, uint64_t seed, int6
     AUTO(model) struct model *model = mock_model(&mock);
     AUTO(analysis) struct analysis *analysis = NULL;
     AUTO(plan) struct plan *plan = NULL;
-    options.planner = "oa";
+    options.planner = planner;
     options.time_limit_ms = limit_ms;
     options.objective = mock.tight ? OBJECTIVE_HOSTS : OBJECTIVE_AFFINITY;
     if (affinity_analyzer.analyze(model, 0.5, &analysis, &err) < 0 ||
@@ -54,7 +55,8 @@ static bool row(const struct variant *variant, int services, uint64_t seed, int6
     return plan->status == PLAN_OPTIMAL;
 }
 
-bool proofs_print_one(const char *variant, int services, int seeds, int64_t limit_ms)
+bool proofs_print_one(const char *variant, const char *planner, int services, int seeds,
+                      int64_t limit_ms)
 {
     for (size_t k = 0; k < ARRAY_LEN(variants); k++) {
         int proven = 0;
@@ -62,7 +64,7 @@ bool proofs_print_one(const char *variant, int services, int seeds, int64_t limi
             continue;
         head();
         for (int seed = 1; seed <= seeds; seed++)
-            proven += row(&variants[k], services, (uint64_t)seed, limit_ms);
+            proven += row(&variants[k], planner, services, (uint64_t)seed, limit_ms);
         printf("%d of %d proven\n", proven, seeds);
         return true;
     }
@@ -75,10 +77,10 @@ void proofs_print(void)
     head();
     for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
         for (uint64_t seed = 1; seed <= 3; seed++)
-            row(&variants[0], sizes[k], seed, sizes[k] > 100 ? 60000 : 10000);
+            row(&variants[0], "oa", sizes[k], seed, sizes[k] > 100 ? 60000 : 10000);
     for (uint64_t seed = 1; seed <= 3; seed++)
-        row(&variants[1], 1000, seed, 12000);
+        row(&variants[1], "oa", 1000, seed, 12000);
     for (uint64_t seed = 1; seed <= 2; seed++)
         for (size_t k = 2; k < ARRAY_LEN(variants); k++)
-            row(&variants[k], 60, seed, 60000);
+            row(&variants[k], "oa", 60, seed, 60000);
 }
