@@ -11,8 +11,7 @@
 #include "planner/parts.h"
 #include "planner/service.h"
 
-/* True when patterns of single hosts say all there is. */
-static bool patterns_say_all(const struct space *space, const struct plan_options *options)
+bool patterns_say_all(const struct space *space, const struct plan_options *options)
 {
     const struct model *model = space->model;
     if (options->max_moves >= 0 || options->objective == OBJECTIVE_HOSTS)
@@ -24,11 +23,11 @@ static bool patterns_say_all(const struct space *space, const struct plan_option
     return true;
 }
 
-static bool patterns_fit(const struct space *space)
+int patterns_kinds(const struct space *space)
 {
     struct err err = ERR_INIT;
     AUTO(parts) struct parts *parts = parts_new(space, &err);
-    return parts;
+    return parts ? parts->n_kinds : 0;
 }
 
 struct answer {
@@ -98,7 +97,7 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
 int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
                  struct err *err)
 {
-    bool whole = options->granularity == PER_SERVICE, fit = !whole && patterns_fit(space);
+    bool whole = options->granularity == PER_SERVICE, fit = !whole && patterns_kinds(space) > 0;
     if (fit && (patterns_say_all(space, options) || !counts_suit(space, options) ||
                 options->iterations >= 0))
         return 0;

@@ -6,6 +6,11 @@
 
 #include "planner/space.h"
 
+/* True when patterns of single hosts (parts.h) say all that is asked. */
+bool patterns_say_all(const struct space *space, const struct plan_options *options);
+/* Kinds of hosts that patterns are priced for; 0: the model has no form as patterns. */
+int patterns_kinds(const struct space *space);
+
 /* 1: *out is the answer (always at service granularity, or where patterns have no form); 0: nothing
  * is proven, patterns may do better in the time that is left; -1: *err. The space must be strict.
  */

@@ -32,6 +32,35 @@ static void check(const char *planner, const char *text, enum plan_status status
         fail_msg("%s: \"%s\" does not say \"%s\"", planner, plan->why, in_why);
 }
 
+/* Services s0 … in a chain, one instance each, on two hosts that hold them all. */
+static struct model *mock_chain(int n)
+{
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf text = BUF_INIT;
+    buf_puts(&text, "{\"v\":1,\"hosts\":[");
+    for (int h = 0; h < 2; h++)
+        buf_printf(&text, "%s{\"name\":\"h%d\",\"cpu_cap_millis\":10000,\"mem_cap_bytes\":10000}",
+                   h ? "," : "", h);
+    buf_puts(&text, "],\"services\":[");
+    for (int i = 0; i < n; i++)
+        buf_printf(&text, "%s{\"name\":\"s%d\"}", i ? "," : "", i);
+    buf_puts(&text, "],\"instances\":[");
+    for (int i = 0; i < n; i++)
+        buf_printf(&text,
+                   "%s{\"name\":\"i%d\",\"service\":\"s%d\",\"host\":\"h%d\",\"cpu_used_millis\":1,"
+                   "\"mem_used_bytes\":1}",
+                   i ? "," : "", i, i, i % 2);
+    buf_puts(&text, "],\"affinities\":[");
+    for (int i = 1; i < n; i++)
+        buf_printf(&text, "%s{\"a\":\"s%d\",\"b\":\"s%d\",\"degree\":0.0078125}", i > 1 ? "," : "",
+                   i - 1, i);
+    buf_puts(&text, "]}");
+    struct model *model = model_decode(text.data, text.size, &err);
+    if (!model)
+        fail_msg("%s", err.text);
+    return model;
+}
+
 static void test_plan_when_instance_is_larger_than_hosts_then_infeasible(void **state)
 {
     static const char text[] =
@@ -109,6 +138,30 @@ static void test_auto_when_a_host_is_overfull_then_no_error(void **state)
     check("auto", text, PLAN_OPTIMAL, "hubs (a host is over its capacity, ");
 }
 
+/* A chain of 130 services that all fit on one host: the time for patterns decides. */
+static void test_auto_when_instances_are_many_then_oa_by_the_time(void **state)
+{
+    static const struct {
+        int64_t limit_ms;
+        const char *why;
+    } cases[] = {{1299, "hubs (too many instances for the time"},
+                 {1300, "oa (time enough for so many instances)"}};
+    struct model *model = mock_chain(130);
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct err err = ERR_INIT;
+        struct plan_options options = plan_options_default;
+        AUTO(plan) struct plan *plan = NULL;
+        options.time_limit_ms = cases[k].limit_ms;
+        if (planner_run(model, NULL, &options, &plan, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(plan->status, PLAN_OPTIMAL);
+        if (!strstr(plan->why, cases[k].why))
+            fail_msg("\"%s\" does not say \"%s\"", plan->why, cases[k].why);
+    }
+    model_free(model);
+}
+
 static void test_plan_when_there_is_no_host_then_infeasible(void **state)
 {
     (void)state;
@@ -125,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
         cmocka_unit_test(test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
+        cmocka_unit_test(test_auto_when_instances_are_many_then_oa_by_the_time),
         cmocka_unit_test(test_plan_when_there_is_no_host_then_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
