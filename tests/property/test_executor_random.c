@@ -122,7 +122,8 @@ static void one_world(uint64_t seed)
     struct scripted *s = scripted_new(m);
     scripted_plan(s, placement);
     s->rng.state = seed * 31;
-    s->wall.state = seed * 37;
+    s->wall_jumps = true;
+    s->wall.state = seed * 39; /* 343 has a full host refuse an undo */
     s->marks = rng_chance(&rng, 0.5);
     s->start_first = rng_chance(&rng, 0.5);
     s->max_parallel = seed % 2 ? 1 : 1 + (int64_t)(seed / 2 % 4);

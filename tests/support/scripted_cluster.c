@@ -28,15 +28,16 @@ int64_t __wrap_clock_mono_ms(void)
     return __real_clock_mono_ms() + (world ? world->now_ms : 0);
 }
 
-/* The wall's time is nobody's to trust: here it steps back and forth by some ms. */
+/* The wall's time is nobody's to trust: with wall_jumps it goes back and forth within some ms. */
 int64_t __wrap_clock_wall_ms(void);
 int64_t __real_clock_wall_ms(void);
 
 int64_t __wrap_clock_wall_ms(void)
 {
-    return world && !world->cluster
-               ? INT64_C(1700000000000) + world->now_ms + rng_int(&world->wall, 0, 3)
-               : __real_clock_wall_ms();
+    if (!world || world->cluster) {
+        return __real_clock_wall_ms();
+    }
+    return INT64_C(1700000000000) + (world->wall_jumps ? rng_int(&world->wall, 0, 5) : world->now_ms);
 }
 
 /* --- life and death --- */

@@ -44,6 +44,7 @@ struct scripted {
     bool twice_at_once;   /* a service had two under way */
     bool undo;
     struct rng rng, wall;
+    bool wall_jumps;
     struct scripted_faults faults;
 
     const struct cluster_adapter *cluster; /* NULL: what is below is the cluster */
