@@ -64,15 +64,14 @@ static enum hook_verdict judge(const struct hook_request *request, const struct 
                                struct hook_event *out)
 {
     static const char *const events[] = {"X-Gitea-Event", "X-Forgejo-Event", "X-Gogs-Event", NULL};
-    static const char *const deliveries[] = {"X-Gitea-Delivery", "X-Forgejo-Delivery",
-                                             "X-Gogs-Delivery", NULL};
     enum hook_verdict verdict = proved(request, proof, out);
     if (verdict != HOOK_DEPLOYED)
         return verdict;
     const char *event = first_header(request, events);
     if (!event)
         return hook_say(out, HOOK_MALFORMED, "X-Gitea-Event is missing");
-    hook_copy(out->delivery, sizeof out->delivery, first_header(request, deliveries));
+    /* the delivery's id is not signed: the digest of the body stands for it */
+    verify_digest(request->body, request->size, out->delivery);
     if (strcmp(event, "workflow_run") != 0 && strcmp(event, "status") != 0)
         return hook_say(out, HOOK_IGNORED, "%s", *event ? event : "an event without a name");
     AUTO_BUF struct buf payload = BUF_INIT;

@@ -131,7 +131,8 @@ static enum hook_verdict judge(const struct hook_request *request, const struct 
         return hook_say(out, HOOK_UNAUTHORIZED, "the signature does not fit");
     if (!event)
         return hook_say(out, HOOK_MALFORMED, "X-GitHub-Event is missing");
-    hook_copy(out->delivery, sizeof out->delivery, hook_header(request, "X-GitHub-Delivery"));
+    /* X-GitHub-Delivery is not signed: the digest of the body stands for it */
+    verify_digest(request->body, request->size, out->delivery);
     if (strcmp(event, "deployment_status") != 0 && strcmp(event, "workflow_run") != 0)
         return hook_say(out, HOOK_IGNORED, "%s", *event ? event : "an event without a name");
     return read_body(request, event, out);

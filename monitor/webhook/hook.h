@@ -60,7 +60,7 @@ struct hook_event {
     bool tells_branch, tells_environment, tells_workflow;
     struct hook_names branches, environments, workflows;
     char commit[HOOK_ID_SIZE];
-    char delivery[HOOK_ID_SIZE];   /* the provider's id of this post; "" when it has none */
+    char delivery[HOOK_ID_SIZE];   /* of this post: its signed id, or the body's digest; "": none */
     char deployment[HOOK_ID_SIZE]; /* … and of what was deployed, from the body */
     int64_t interval_ms;           /* -1: none asked for; the engine clamps it */
     bool interval_bad;             /* one was asked for that is no duration */

@@ -177,6 +177,11 @@ static void test_deployment_when_posted_then_stored_answered_and_timer_reset(voi
     assert_int_equal(
         github(f.port, "", "deployment_status", "d1", SAMPLE_GITHUB_DEPLOYMENT, &answer), 200);
     assert_non_null(strstr(answer.data, "{\"ignored\":\"this delivery is event"));
+    /* by somebody who overheard it: its id is not signed, nor is the interval in the URL */
+    assert_int_equal(github(f.port, "?interval=1h", "deployment_status", "made up",
+                            SAMPLE_GITHUB_DEPLOYMENT, &answer),
+                     200);
+    assert_non_null(strstr(answer.data, "{\"ignored\":\"this delivery is event"));
     /* another deployment under the same delivery id is no repetition; its interval is clamped */
     assert_int_equal(github(f.port, "?interval=9h", "deployment_status", "d1",
                             "{\"deployment_status\":{\"state\":\"success\",\"environment\":"

@@ -336,6 +336,32 @@ static void test_gitlab_when_judged_then_as_the_table_says(void **state)
     }
 }
 
+/* A post that was overheard must not count again under an id made up for it. */
+static void test_delivery_when_its_id_is_not_signed_then_the_body_stands_for_it(void **state)
+{
+    static const char body[] = SAMPLE_GITHUB_DEPLOYMENT;
+    static const char *const ids[] = {"d1", "made up"};
+    char first[HOOK_ID_SIZE];
+    unsigned char digest[32];
+    (void)state;
+    hmac("whole secret", body, digest);
+    AUTO_FREE char *value = mem_alloc(sizeof "sha256=" + 2 * sizeof digest);
+    char *end = stpcpy(value, "sha256=");
+    for (size_t i = 0; i < sizeof digest; i++)
+        end += sprintf(end, "%02x", digest[i]);
+    const struct hook_proof proof = {.secret = "whole secret"};
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        const struct hook_header headers[] = {{"X-GitHub-Event", "deployment_status"},
+                                              {"X-GitHub-Delivery", ids[i]},
+                                              {"X-Hub-Signature-256", value}};
+        assert_int_equal(judge(&hook_github, headers, 3, body, NULL, &proof), HOOK_DEPLOYED);
+        if (i == 0)
+            memcpy(first, event.delivery, sizeof first);
+        assert_string_equal(event.delivery, first);
+        assert_int_equal(strlen(event.delivery), 64);
+    }
+}
+
 static void test_gitlab_when_signed_then_only_the_signature_counts(void **state)
 {
     static const char body[] = SAMPLE_GITLAB_DEPLOYMENT("success");
@@ -647,6 +673,7 @@ int main(void)
         cmocka_unit_test(test_github_when_judged_then_as_the_table_says),
         cmocka_unit_test(test_gitea_when_judged_then_as_the_table_says),
         cmocka_unit_test(test_gitlab_when_judged_then_as_the_table_says),
+        cmocka_unit_test(test_delivery_when_its_id_is_not_signed_then_the_body_stands_for_it),
         cmocka_unit_test(test_gitlab_when_signed_then_only_the_signature_counts),
         cmocka_unit_test(test_gitlab_when_token_is_wrong_then_refused),
         cmocka_unit_test(test_generic_when_time_is_off_then_refused),
