@@ -47,6 +47,10 @@ struct kube_workload {
     bool paused, rollout;
     char *digest; /* of its template; NULL: nobody asked */
     char *why;    /* what forbids every rollout of it as it is; NULL: nothing, or nobody asked */
+    /* A required pin of ours in force: the node selector terms that it wrote, and those that the
+     * user had before (NULL: none). The next move replaces the pin, so only his count. */
+    json_t *pin_terms, *user_terms;
+    bool pin_spreads; /* its constraint over hosts is there as well */
     char *changed_by; /* who has changed its template last, but us; NULL: not known */
     int64_t changed_ms;  /* when; -1 */
     int64_t unavailable; /* pods that a rollout of it may take down at a time; 0 where not asked */

@@ -349,12 +349,22 @@ static void spread_constrained(struct work *work, int service, const json_t *con
                          "its spread constraint is over %s, of which the model knows nothing", key);
 }
 
+/* There can be one constraint of this key and action (the API server sees to it), and the next move
+ * replaces it. Its selector is not as it was written: matchLabelKeys are merged into it. */
+static bool is_of_pin(const struct kube_workload *workload, const json_t *constraint)
+{
+    const char *action = kube_text(constraint, "whenUnsatisfiable");
+    return workload && workload->pin_spreads && strcmp(key_of(constraint), HOSTNAME) == 0 &&
+           action && strcmp(action, "DoNotSchedule") == 0;
+}
+
 static void spread_all(struct work *work, int service)
 {
     size_t i;
     const json_t *constraint;
     json_array_foreach(work->build->specs[service]->spread, i, constraint)
-        spread_constrained(work, service, constraint);
+        if (!is_of_pin(work->build->tops[service].workload, constraint))
+            spread_constrained(work, service, constraint);
 }
 
 /* --- ports of the host --- */

@@ -80,10 +80,20 @@ static void close_tainted(const struct kube_build *build, const bool *movable)
     }
 }
 
+/* Terms that our own pin wrote say where the pods are, not where they may be. */
+static struct kube_fit users_fit(const struct kube_build *build, int service)
+{
+    const struct kube_workload *workload = build->tops[service].workload;
+    struct kube_fit fit = build->specs[service]->fit;
+    if (workload && workload->pin_terms && json_equal(fit.terms, workload->pin_terms))
+        fit.terms = workload->user_terms;
+    return fit;
+}
+
 /* What the nodes themselves say to the service's pods. */
 static void forbid_unfit(struct kube_build *build, int service)
 {
-    const struct kube_fit *fit = &build->specs[service]->fit;
+    const struct kube_fit users = users_fit(build, service), *fit = &users;
     for (size_t h = 0; h < build->model->n_hosts; h++) {
         const struct host *host = &build->model->hosts[h];
         if (!tolerates_all(fit, &build->nodes[h]->taints) ||

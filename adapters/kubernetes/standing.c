@@ -17,11 +17,10 @@ static bool is_judged_elsewhere(const char *rule)
     return false;
 }
 
-static char *find_problem(const struct standing *standing, const json_t *workload)
+static char *find_problem(const struct standing *standing, const json_t *workload,
+                          const struct mark *mark)
 {
-    struct err unreadable = ERR_INIT;
     char why[200];
-    AUTO(mark) struct mark *mark = mark_of(workload, &unreadable);
     const struct pin pin = {.kind = standing->pin}; /* wherever it leads */
     /* After every quiet time: those end by themselves, without a change that would be seen here. */
     const struct conduct conduct = {.workload = workload,
@@ -31,6 +30,21 @@ static char *find_problem(const struct standing *standing, const json_t *workloa
                                     .options = standing->options};
     const char *rule = conduct_problem(&conduct, why, sizeof why);
     return rule && !is_judged_elsewhere(rule) ? mem_strdup(why) : NULL;
+}
+
+static json_t *copy_terms(const json_t *leaf)
+{
+    const json_t *terms = kube_get(leaf, "nodeSelectorTerms");
+    return terms ? json_deep_copy(terms) : NULL;
+}
+
+static void note_pin(const json_t *workload, const struct mark *mark, struct kube_workload *out)
+{
+    if (!mark || mark->pin.kind != PIN_REQUIRED || !mark_holds(mark, workload))
+        return;
+    out->pin_terms = copy_terms(mark->leaf);
+    out->user_terms = copy_terms(pin_leaf_get(mark->original.affinity, PIN_REQUIRED));
+    out->pin_spreads = mark->constraint != NULL;
 }
 
 void standing_judge(const struct standing *standing, const char *kind, const json_t *object,
@@ -43,10 +57,13 @@ void standing_judge(const struct standing *standing, const char *kind, const jso
     out->digest = mark_template(workload);
     if (standing->replicas)
         return;
+    struct err unreadable = ERR_INIT;
+    AUTO(mark) struct mark *mark = mark_of(workload, &unreadable);
     struct rollout_pace pace = rollout_pace(workload);
     out->unavailable = pace.unavailable;
     out->surges = pace.surge > 0;
-    out->why = find_problem(standing, workload);
+    out->why = find_problem(standing, workload, mark);
+    note_pin(workload, mark, out);
     if (owners_newest(workload, template, &owner) && owner.time_ms >= 0) {
         out->changed_by = mem_strdup(owner.manager);
         out->changed_ms = owner.time_ms;

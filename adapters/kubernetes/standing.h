@@ -13,7 +13,7 @@ struct standing {
     bool replicas; /* moves are of single replicas: what concerns templates and rollouts does not count */
 };
 
-/* Fills digest, why, changed_by, changed_ms, unavailable, surges. `object` needs no kind of its own. */
+/* Fills digest, why, pin_terms, user_terms, pin_spreads, changed_by, changed_ms, unavailable, surges. `object` needs no kind of its own. */
 void standing_judge(const struct standing *standing, const char *kind, const json_t *object,
                     struct kube_workload *out);
 

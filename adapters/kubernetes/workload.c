@@ -40,6 +40,8 @@ void kube_workload_wipe(void *item)
     kube_meta_wipe(&workload->meta);
     free(workload->digest);
     free(workload->why);
+    json_decref(workload->pin_terms);
+    json_decref(workload->user_terms);
     free(workload->changed_by);
 }
 

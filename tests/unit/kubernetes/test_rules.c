@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapters/kubernetes/mark.h"
 #include "adapters/kubernetes/objects.h"
+#include "adapters/kubernetes/standing.h"
 #include "model/base/json.h"
 #include "model/model.h"
 #include "model/rules.h"
@@ -43,19 +45,37 @@ static int teardown(void **state)
 }
 
 /* Single quotes stand for double ones, so that objects can be read. */
+static json_t *parsed(struct fixture *f, const char *fmt, va_list args)
+{
+    char text[4096];
+    vsnprintf(text, sizeof text, fmt, args);
+    for (char *c = text; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    json_t *tree = json_parse(text, strlen(text), &json_limits_document, &f->err);
+    if (!tree)
+        fail_msg("%s in %s", f->err.text, text);
+    return tree;
+}
+
+static json_t *json(struct fixture *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static json_t *json(struct fixture *f, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    json_t *tree = parsed(f, fmt, args);
+    va_end(args);
+    return tree;
+}
+
 static void put(struct fixture *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void put(struct fixture *f, const char *fmt, ...)
 {
-    char text[4096];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    AUTO_JSON json_t *tree = parsed(f, fmt, args);
     va_end(args);
-    for (char *c = text; *c; c++)
-        *c = *c == '\'' ? '"' : *c;
-    AUTO_JSON json_t *tree = json_parse(text, strlen(text), &json_limits_document, &f->err);
-    if (!tree || kube_objects_add(f->objects, tree, &f->err))
-        fail_msg("%s in %s", f->err.text, text);
+    if (kube_objects_add(f->objects, tree, &f->err))
+        fail_msg("%s in %s", f->err.text, fmt);
 }
 
 static void node(struct fixture *f, const char *name, const char *labels, const char *more,
@@ -79,6 +99,15 @@ static void four_nodes(struct fixture *f)
     node(f, "n4", ZONE("b"), "", "");
 }
 
+/* The ReplicaSet of a Deployment. */
+static void replica_set(struct fixture *f, const char *name)
+{
+    put(f,
+        "{'kind':'ReplicaSet','metadata':{'namespace':'shop','name':'%s-1','uid':'r-%s',"
+        "'ownerReferences':[{'kind':'Deployment','name':'%s','uid':'d-%s','controller':true}]}}",
+        name, name, name, name);
+}
+
 /* A Deployment with its ReplicaSet. */
 static void workload(struct fixture *f, const char *name, const char *annotations)
 {
@@ -86,10 +115,7 @@ static void workload(struct fixture *f, const char *name, const char *annotation
         "{'kind':'Deployment','metadata':{'namespace':'shop','name':'%s','uid':'d-%s',"
         "'annotations':{%s}},'spec':{'replicas':1}}",
         name, name, annotations);
-    put(f,
-        "{'kind':'ReplicaSet','metadata':{'namespace':'shop','name':'%s-1','uid':'r-%s',"
-        "'ownerReferences':[{'kind':'Deployment','name':'%s','uid':'d-%s','controller':true}]}}",
-        name, name, name, name);
+    replica_set(f, name);
 }
 
 /* A pod of it, "shop/NAME-HOST". */
@@ -339,7 +365,7 @@ static void test_rule_10_when_anti_affinity_is_preferred_then_spread_unless_turn
 static void test_rule_10_when_pods_are_spread_then_as_far_as_the_skew_lets(void **state)
 {
 #define SPREAD(key, skew, action)                                                                  \
-    ",'topologySpreadConstraints':[{'maxSkew':" skew ",'topologyKey':'" key                       \
+    ",'topologySpreadConstraints':[{'maxSkew':" skew ",'topologyKey':'" key                        \
     "','whenUnsatisfiable':'" action "','labelSelector':{'matchLabels':{'app':'web'}}}]"
     static const struct {
         const char *spec;
@@ -585,6 +611,111 @@ static void test_scope_when_pods_are_selected_then_only_those(void **state)
     assert_int_equal(f->model->hosts[1].pods_used, 1);
 }
 
+/* --- our own pin is no wish of the user's --- */
+
+static void on_judge(void *ctx, const char *kind, const json_t *object, struct kube_workload *out)
+{
+    standing_judge(ctx, kind, object, out);
+}
+
+static void on_released(void *ctx, const char *kind, const json_t *object)
+{
+    (void)ctx;
+    (void)kind;
+    (void)object;
+}
+
+#define IN(key, values) "{'key':'" key "','operator':'In','values':[" values "]}"
+#define LEAF(values) "{'nodeSelectorTerms':[{'matchExpressions':[" values "]}]}"
+#define REQUIRED(leaf)                                                                             \
+    "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':" leaf "}}"
+#define USERS_LEAF LEAF(IN(ZONE_KEY, "'a'"))
+#define PIN_LEAF LEAF(IN(ZONE_KEY, "'a'") "," IN(HOST_KEY, "'n1','n2'"))
+#define PIN_SPREAD(labels)                                                                         \
+    "'topologySpreadConstraints':[{'maxSkew':1,'topologyKey':'" HOST_KEY "',"                      \
+    "'whenUnsatisfiable':'DoNotSchedule','labelSelector':{'matchLabels':{" labels "}}}]"
+
+/* A mark on shop/web of a pin on n1 and n2; before it the user himself wanted zone a. */
+static char *written_mark(struct fixture *f, const char *uid)
+{
+    AUTO(mark) struct mark *mark = mem_alloc(sizeof *mark);
+    AUTO_JSON json_t *original = json(f, "{" REQUIRED(USERS_LEAF) "}");
+    mark->uid = mem_strdup(uid);
+    mark->template = mem_strdup("0");
+    mark->seq = 1;
+    mark->pin.kind = PIN_REQUIRED;
+    pin_add(&mark->pin, "n1", "n1", 2);
+    pin_add(&mark->pin, "n2", "n2", 2);
+    mark->leaf = json(f, PIN_LEAF);
+    mark->constraint = json(f, "{'topologyKey':'" HOST_KEY "'}");
+    mark->original = pin_fields_decode(original);
+    return mark_encode(mark);
+}
+
+/* Four pods of the Deployment that bears the mark; `affinity` stands in all templates. */
+static struct fixture *with_pin(void **state, const char *uid, const char *affinity)
+{
+    static struct standing standing = {.pin = PIN_REQUIRED,
+                                       .options = {.any_probe = true, .merge_foreign = true}};
+    struct fixture *f = *state;
+    AUTO_FREE char *written = written_mark(f, uid);
+    kube_objects_judge(f->objects, on_judge, on_released, &standing);
+    four_nodes(f);
+    node(f, "n5", ZONE("a"), "", "");
+    replica_set(f, "web");
+    AUTO_JSON json_t *deployment =
+        json(f,
+             "{'kind':'Deployment','metadata':{'namespace':'shop','name':'web','uid':'d-web',"
+             "'annotations':{}},'spec':{'replicas':4,'template':{'spec':{%s," PIN_SPREAD(
+                 "'app':'web'") "}}}}",
+             affinity);
+    json_object_set_new(json_object_get(json_object_get(deployment, "metadata"), "annotations"),
+                        MARK_ANNOTATION, json_string(written));
+    kube_objects_put(f->objects, "Deployment", deployment);
+    for (int i = 0; i < 4; i++)
+        put(f,
+            "{'kind':'Pod','metadata':{'namespace':'shop','name':'web-%d','uid':'p-%d',"
+            "'labels':{'app':'web','hash':'1'},'ownerReferences':[{'kind':'ReplicaSet',"
+            "'name':'web-1','uid':'r-web','controller':true}]},'spec':{'nodeName':'n%d',"
+            "%s," PIN_SPREAD("'app':'web','hash':'1'") "},'status':{'phase':'Running'}}",
+            i, i, 1 + i % 2, affinity);
+    build(f);
+    return f;
+}
+
+/* The smallest share that a host may hold. */
+static double share(const struct fixture *f)
+{
+    double least = 1;
+    for (size_t i = 0; i < f->model->n_rules; i++)
+        if (f->model->rules[i].kind == RULE_SPREAD && f->model->rules[i].max_share < least)
+            least = f->model->rules[i].max_share;
+    return least;
+}
+
+static void test_pin_when_ours_is_in_force_then_only_the_users_terms_count(void **state)
+{
+    char hosts[100];
+    struct fixture *f = with_pin(state, "d-web", REQUIRED(PIN_LEAF));
+    assert_string_equal(allowed(f, "web", hosts), "n1 n2 n5");
+    assert_float_equal(share(f), 0.5, 1e-9); /* rule 4 alone, not as even as our constraint */
+}
+
+static void test_pin_when_its_mark_is_of_another_object_then_its_terms_count(void **state)
+{
+    char hosts[100];
+    struct fixture *f = with_pin(state, "copied", REQUIRED(PIN_LEAF));
+    assert_string_equal(allowed(f, "web", hosts), "n1 n2");
+    assert_float_equal(share(f), 0.25, 1e-9);
+}
+
+static void test_pin_when_somebody_has_changed_it_then_his_terms_count(void **state)
+{
+    char hosts[100];
+    struct fixture *f = with_pin(state, "d-web", REQUIRED(LEAF(IN(HOST_KEY, "'n4'"))));
+    assert_string_equal(allowed(f, "web", hosts), "n4");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -615,6 +746,9 @@ int main(void)
         TEST(test_scope_when_namespace_is_excluded_then_its_pods_use_their_host),
         TEST(test_scope_when_a_pod_waits_for_the_scheduler_then_left_out_and_told),
         TEST(test_scope_when_pods_are_selected_then_only_those),
+        TEST(test_pin_when_ours_is_in_force_then_only_the_users_terms_count),
+        TEST(test_pin_when_its_mark_is_of_another_object_then_its_terms_count),
+        TEST(test_pin_when_somebody_has_changed_it_then_his_terms_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
