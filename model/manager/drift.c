@@ -15,6 +15,17 @@ static double excess(const struct drift_seen *seen)
     return seen->distance - seen->noise;
 }
 
+/* What lies between two sights further apart than the time for which a level must last is not known
+ * to have been beyond it: the time counts from now. */
+static void see_again(struct drift *drift, const struct drift_config *config, int64_t now_ms,
+                      bool blind)
+{
+    if (blind && now_ms - drift->known_ms > config->for_ms)
+        drift->entered_ms = now_ms;
+    drift->known_ms = now_ms;
+    drift->blind = false;
+}
+
 bool drift_look(struct drift *drift, const struct drift_config *config,
                 const struct drift_seen *seen, int64_t now_ms)
 {
@@ -22,10 +33,16 @@ bool drift_look(struct drift *drift, const struct drift_config *config,
     bool response = seen->has_response && seen->response > config->response;
     bool left = excess(seen) <= config->affinity_leave &&
                 (!seen->has_response || seen->response <= config->response_leave);
+    bool blind = drift->blind || drift->failures > 0;
     drift->seen = *seen;
     drift->failures = 0;
-    if (drift->state == DRIFT_STARTED || seen->distance < 0)
-        return false; /* who sees nothing learns nothing */
+    if (drift->state == DRIFT_STARTED)
+        return false;
+    if (seen->distance < 0) { /* who sees nothing learns nothing */
+        drift->blind = true;
+        return false;
+    }
+    see_again(drift, config, now_ms, blind);
     if (left || (drift->state < DRIFT_RISING && !traffic && !response)) {
         drift->state = DRIFT_CALM;
         return false;

@@ -40,6 +40,8 @@ struct drift {
     bool by_response; /* what was entered: the response time, not the traffic */
     struct drift_seen seen;
     int failures; /* looks in a row that came to nothing */
+    int64_t known_ms; /* when something was seen last … */
+    bool blind;       /* … and since then a look saw too little to tell */
 };
 
 /* A cycle of the app has ended, or a new placement counts: nothing is seen yet. */

@@ -139,10 +139,14 @@ void engine_looked(struct engine *engine, const struct engine_event *ev)
     }
     int app = look->app;
     struct engine_app *a = &engine->apps[app];
+    if (!stands_still(engine, app)) { /* paused meanwhile, or a cycle comes anyway */
+        end(engine);
+        return;
+    }
     bool starts = drift_look(&a->drift, &a->config.drift, ev->seen, engine->now_ms);
     a->dirty = true;
     end(engine);
-    if (starts && stands_still(engine, app))
+    if (starts)
         engine_enqueue(engine, app, "drift", false, -1);
 }
 

@@ -864,7 +864,35 @@ static void test_drift_when_traffic_is_too_little_or_noise_then_nothing(void **s
     assert_false(drift_look(&drift, config, &much, 400));
     assert_false(drift_look(&drift, config, &none, 500)); /* who sees nothing learns nothing */
     assert_int_equal(drift.state, DRIFT_RISING);
-    assert_true(drift_look(&drift, config, &much, 510));
+    assert_false(drift_look(&drift, config, &much, 510)); /* nor that it has lasted all the while */
+    assert_true(drift_look(&drift, config, &much, 530));
+    drift_reset(&drift, config, 0);
+    assert_false(drift_look(&drift, config, &much, 600));
+    assert_false(drift_look(&drift, config, &none, 610));
+    assert_true(drift_look(&drift, config, &much, 620)); /* a short hole is none */
+}
+
+static void test_drift_when_paused_during_a_look_then_starts_after_the_resume(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct drift_seen seen = {.distance = 0.5};
+    open_watched(&rig);
+    int64_t now = 110;
+    at(&rig, 10);
+    look_answer(&rig, PARTY_MONITOR, true, NULL);
+    look_answer(&rig, PARTY_ANALYZER, true, &seen);
+    at(&rig, now); /* has lasted, and is no longer quiet */
+    look_answer(&rig, PARTY_MONITOR, true, NULL);
+    event(&rig, (struct engine_event){.type = EV_PAUSE, .app = "shop"});
+    look_answer(&rig, PARTY_ANALYZER, true, &seen);
+    assert_int_equal(rig.engine.apps[0].drift.state, DRIFT_RISING); /* not: started */
+    event(&rig, (struct engine_event){.type = EV_RESUME, .app = "shop"});
+    int64_t id = rig.next_id;
+    look(&rig, now + 10, 0.5);
+    assert_int_equal(rig.engine.apps[0].drift.state, DRIFT_STARTED);
+    assert_int_equal(rig.next_id, id + 1);
+    engine_wipe(&rig.engine);
 }
 
 int main(void)
@@ -903,6 +931,7 @@ int main(void)
         cmocka_unit_test(test_drift_when_looks_are_slow_then_a_tenth_of_the_time),
         cmocka_unit_test(test_drift_when_paused_or_off_then_nobody_looks),
         cmocka_unit_test(test_drift_when_response_rises_then_cycle),
+        cmocka_unit_test(test_drift_when_paused_during_a_look_then_starts_after_the_resume),
         cmocka_unit_test(test_drift_when_traffic_is_too_little_or_noise_then_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
