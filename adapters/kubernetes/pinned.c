@@ -73,8 +73,8 @@ static char *workload_why(const struct kube_build *build, const struct kube_work
             return mem_printf("its %s belongs to the Argo Rollout %s", workload->kind,
                               rollout->meta.name);
     }
-    return workload->why ? mem_printf("its %s: %s", workload->kind, workload->why)
-                         : soak_why(build, workload);
+    /* As it is: `remap show -o patch` knows by these words what it may offer. */
+    return workload->why ? mem_strdup(workload->why) : soak_why(build, workload);
 }
 
 static const void *find_named(const struct kube_objects *objects, enum kube_kind kind,

@@ -275,9 +275,9 @@ static void test_workload_when_it_may_not_move_then_pinned_with_the_reason(void 
         {"", "", NULL},
         {"", ", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
              "[{weight: 1, preference: {matchExpressions: [{key: a, operator: Exists}]}}]}}",
-         "its Deployment: affinity owned by kubectl-client-side-apply"},
-        {", strategy: {type: Recreate}", "", "its Deployment: its strategy stops pods"},
-        {", revisionHistoryLimit: 1", "", "its Deployment: revisionHistoryLimit 1"},
+         "affinity owned by kubectl-client-side-apply"},
+        {", strategy: {type: Recreate}", "", "its strategy stops pods"},
+        {", revisionHistoryLimit: 1", "", "revisionHistoryLimit 1"},
         {"", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]",
          "volume claim data can be used on one node at a time"},
     };

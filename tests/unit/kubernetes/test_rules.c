@@ -653,13 +653,12 @@ static char *written_mark(struct fixture *f, const char *uid)
 }
 
 /* Four pods of the Deployment that bears the mark; `affinity` stands in all templates. */
-static struct fixture *with_pin(void **state, const char *uid, const char *affinity)
+static struct fixture *with_pin(void **state, struct standing *standing, const char *uid,
+                                const char *affinity)
 {
-    static struct standing standing = {.pin = PIN_REQUIRED,
-                                       .options = {.any_probe = true, .merge_foreign = true}};
     struct fixture *f = *state;
     AUTO_FREE char *written = written_mark(f, uid);
-    kube_objects_judge(f->objects, on_judge, on_released, &standing);
+    kube_objects_judge(f->objects, on_judge, on_released, standing);
     four_nodes(f);
     node(f, "n5", ZONE("a"), "", "");
     replica_set(f, "web");
@@ -683,6 +682,9 @@ static struct fixture *with_pin(void **state, const char *uid, const char *affin
     return f;
 }
 
+static struct standing merging = {.pin = PIN_REQUIRED,
+                                  .options = {.any_probe = true, .merge_foreign = true}};
+
 /* The smallest share that a host may hold. */
 static double share(const struct fixture *f)
 {
@@ -696,7 +698,7 @@ static double share(const struct fixture *f)
 static void test_pin_when_ours_is_in_force_then_only_the_users_terms_count(void **state)
 {
     char hosts[100];
-    struct fixture *f = with_pin(state, "d-web", REQUIRED(PIN_LEAF));
+    struct fixture *f = with_pin(state, &merging, "d-web", REQUIRED(PIN_LEAF));
     assert_string_equal(allowed(f, "web", hosts), "n1 n2 n5");
     assert_float_equal(share(f), 0.5, 1e-9); /* rule 4 alone, not as even as our constraint */
 }
@@ -704,7 +706,7 @@ static void test_pin_when_ours_is_in_force_then_only_the_users_terms_count(void 
 static void test_pin_when_its_mark_is_of_another_object_then_its_terms_count(void **state)
 {
     char hosts[100];
-    struct fixture *f = with_pin(state, "copied", REQUIRED(PIN_LEAF));
+    struct fixture *f = with_pin(state, &merging, "copied", REQUIRED(PIN_LEAF));
     assert_string_equal(allowed(f, "web", hosts), "n1 n2");
     assert_float_equal(share(f), 0.25, 1e-9);
 }
@@ -712,8 +714,16 @@ static void test_pin_when_its_mark_is_of_another_object_then_its_terms_count(voi
 static void test_pin_when_somebody_has_changed_it_then_his_terms_count(void **state)
 {
     char hosts[100];
-    struct fixture *f = with_pin(state, "d-web", REQUIRED(LEAF(IN(HOST_KEY, "'n4'"))));
+    struct fixture *f = with_pin(state, &merging, "d-web", REQUIRED(LEAF(IN(HOST_KEY, "'n4'"))));
     assert_string_equal(allowed(f, "web", hosts), "n4");
+}
+
+/* The command that offers it as a patch goes by how the reason begins. */
+static void test_rule_1_when_somebody_owns_the_list_then_pinned_in_the_words_of_the_contract(void **state)
+{
+    struct standing offering = {.pin = PIN_REQUIRED, .options = {.any_probe = true}};
+    const struct fixture *f = with_pin(state, &offering, "copied", REQUIRED(PIN_LEAF));
+    assert_string_equal(pinned(f, "web-0"), "affinity owned by somebody who left no name");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -749,6 +759,7 @@ int main(void)
         TEST(test_pin_when_ours_is_in_force_then_only_the_users_terms_count),
         TEST(test_pin_when_its_mark_is_of_another_object_then_its_terms_count),
         TEST(test_pin_when_somebody_has_changed_it_then_his_terms_count),
+        TEST(test_rule_1_when_somebody_owns_the_list_then_pinned_in_the_words_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
