@@ -241,6 +241,8 @@ int look_save(struct manager *m, const struct engine_app *a, struct err *err)
                             .response = config->response};
     if (config->every_ms <= 0 && !m->look.known)
         return 0;
+    if (!seen) /* what was seen of the placement before says nothing of this one */
+        metrics_drift(m->metrics, a->name, -1, -1, -1);
     if (store_drift_set(m->store, &row, err) < 0)
         return -1;
     if (d->state == a->said || !put_decision(m, a, text, sizeof text))
