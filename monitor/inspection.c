@@ -290,8 +290,8 @@ static const char *remedy(enum err_kind kind)
     case ERR_TIMEOUT:
         return "see whether it is overloaded; ask for a shorter window";
     case ERR_NOT_FOUND:
-        return "see that the path of its address and the configured names are right, and that "
-               "data comes in";
+        return "see that what it names is there: files, the path of its address, metrics or "
+               "databases; and that data comes in";
     case ERR_INPUT:
     case ERR_TOO_LARGE:
         return "see that the address leads to the right kind of server and version";
