@@ -102,6 +102,8 @@ static bool keeps_scaling(const struct conduct *c, char *why, size_t size)
                   name_of(scaler));
     int64_t replicas = rollout_replicas(c->workload);
     int64_t desired = kube_number(status, "desiredReplicas", replicas);
+    if (desired == 0 && replicas > 0) /* as long as it has no metrics it says 0 */
+        return no(why, size, "%s does not know yet how many replicas it wants", name_of(scaler));
     if (desired != replicas)
         return no(why, size, "%s is scaling it to %lld replicas", name_of(scaler),
                   (long long)desired);

@@ -19,9 +19,10 @@
 
 static void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move)
 {
-    log_info("cycle=%lld move=%lld service=%s to=%s state=%s%s%s%s", (long long)cycle,
-             (long long)move->seq, move->service, move->target ? move->target : "-", move->state,
-             move->reason ? " reason=\"" : "", move->reason ? move->reason : "",
+    /* Moves of whole services go to several hosts, which the plan tells. */
+    log_info("cycle=%lld move=%lld service=%s%s%s state=%s%s%s%s", (long long)cycle,
+             (long long)move->seq, move->service, move->target ? " to=" : "",
+             move->target ? move->target : "", move->state, move->reason ? " reason=\"" : "", move->reason ? move->reason : "",
              move->reason ? "\"" : "");
     if (m->options->events && m->options->events->move)
         m->options->events->move(m->options->ctx, cycle, move);

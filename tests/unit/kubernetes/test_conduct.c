@@ -205,6 +205,8 @@ static void test_quiet_when_an_autoscaler_is_at_work_or_was_just_now_forbids(voi
     struct scene s = scene();
     s.autoscalers = HPA("'desiredReplicas':5");
     forbidden(&s, "scaling", "auto is scaling it to 5 replicas");
+    s.autoscalers = HPA("'desiredReplicas':0"); /* no metrics */
+    forbidden(&s, "scaling", "auto does not know yet how many replicas it wants");
     s.autoscalers = HPA("'desiredReplicas':2,'lastScaleTime':'2026-11-20T23:43:00Z'");
     forbidden(&s, "scaling", "quiet for 5m");
     s.autoscalers = HPA("'desiredReplicas':2,'lastScaleTime':'2026-11-20T23:39:00Z'");
