@@ -50,6 +50,13 @@ static void deploy(const struct shop *shop, int n)
 
 /* --- by hand --- */
 
+/* To the next one, as below: so many pods on each node as before. Caller frees. */
+static char *next_node(const char *here)
+{
+    int number = here ? atoi(here + strlen("fake-")) : 0;
+    return mem_printf("fake-%d", number % NODES + 1);
+}
+
 static int64_t by_hand(const struct shop *shop, int n)
 {
     AUTO_FREE char *path = mem_printf("%s/loop.sh", shop->cluster->temp);
@@ -59,7 +66,8 @@ static int64_t by_hand(const struct shop *shop, int n)
                shop->cluster->kubeconfig, shop->space);
     for (int i = 0; i < n; i++) {
         AUTO_FREE char *name = mem_printf("s-%d", i);
-        AUTO_FREE char *node = shop_other_node(shop, name, NODES);
+        AUTO_FREE char *here = shop_node_of(shop, name);
+        AUTO_FREE char *node = next_node(here);
         buf_printf(&text,
                    "$k patch deployment %s -p '{\"spec\":{\"template\":{\"spec\":{\"affinity\":{"
                    "\"nodeAffinity\":{\"preferredDuringSchedulingIgnoredDuringExecution\":[{"
