@@ -85,7 +85,7 @@ static void hold_flight(struct model *model, const struct flight *flight)
     }
 }
 
-static struct model *held_model(const struct run *run, const struct view *view)
+struct model *run_held(const struct run *run, const struct view *view)
 {
     struct model *model = model_copy(view->model);
     for (size_t i = 0; i < run->n_flights; i++) {
@@ -141,7 +141,7 @@ static bool is_valid(const struct run *run, const struct move *move, const struc
                .kind == MOVE_VALID;
 }
 
-bool run_fits_beside(const struct run *run, size_t at, const struct view *view)
+bool run_fits_beside(const struct run *run, size_t at, const struct model *held)
 {
     const struct move *move = run->queue[at];
     if (is_flying(run, run->request->model->services[move->service].name)) {
@@ -152,7 +152,6 @@ bool run_fits_beside(const struct run *run, size_t at, const struct view *view)
             return false;
         }
     }
-    AUTO(model) struct model *held = held_model(run, view);
     return is_valid(run, move, held);
 }
 

@@ -207,14 +207,19 @@ static int moves_begin(struct run *run, struct err *err)
     if (run->n_flights == 0) {
         done = move_one(run, 0, &view, err);
     }
+    struct model *held = NULL;
     while (done >= 0 && run->n_flights > 0 && at < run->n_queue && run_may_begin(run) &&
            !run_stopped(run) && !run_limit_reached(run)) {
-        if (run_fits_beside(run, at, &view)) {
+        held = held ? held : run_held(run, &view);
+        if (run_fits_beside(run, at, held)) {
             done = move_one(run, at, &view, err);
+            model_free(held);
+            held = NULL;
         } else {
             at++;
         }
     }
+    model_free(held);
     run->landed = false;
     view_wipe(&view);
     return done < 0 ? -1 : 0;

@@ -41,9 +41,11 @@ struct replica_count *run_counts(const struct run *run, const struct host_count 
 int run_begin(struct run *run, const struct step *step, const struct view *view, struct err *err);
 /* Is there room for one more, beside those under way? */
 bool run_may_begin(const struct run *run);
+/* The fresh view with all the room that those under way hold; the caller frees it. */
+struct model *run_held(const struct run *run, const struct view *view);
 /* May queue[at] be begun now, beside those under way and without taking room that the moves queued
- * before it wait for? Only what the fresh view says with all of that held. */
-bool run_fits_beside(const struct run *run, size_t at, const struct view *view);
+ * before it wait for? */
+bool run_fits_beside(const struct run *run, size_t at, const struct model *held);
 /* Looks at each flight once, a pause before it. -1: the request fails. */
 int run_look(struct run *run, struct err *err);
 /* Moves whose gain was to come from a move that went elsewhere are not made: base changed. */

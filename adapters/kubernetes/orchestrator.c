@@ -251,7 +251,7 @@ static int place_once(struct kube_orchestrator *o, const struct placement *p, st
     AUTO_JSON json_t *workload = NULL, *after = NULL;
     struct err odd = ERR_INIT; /* a mark that cannot be read is none */
     struct pin_memory *memory = orchestrator_memory(o, p);
-    if (world_workload(o, p->service, &workload, err))
+    if (world_workload(o, p->service, false, &workload, err))
         return -1;
     AUTO(mark) struct mark *old = mark_of(workload, &odd);
     if (is_mark_of(old, p, pin)) {
@@ -305,19 +305,32 @@ static int place(void *ctx, const struct placement *p, char **saved, struct err 
 
 /* --- settled --- */
 
+static int settle_look(struct kube_orchestrator *o, const json_t *workload,
+                       const struct mark *mark, bool recent, bool *disrupted,
+                       struct settle_report *out, struct err *err)
+{
+    AUTO_JSON json_t *sets = NULL, *pods = NULL;
+    if (world_pods(o, workload, recent, &sets, &pods, err))
+        return -1;
+    AUTO_JSON json_t *own = rollout_pods(workload, sets, pods);
+    rollout_outcome(&mark->pin, own, false, out);
+    *disrupted = rollout_disrupted(workload, sets, pods);
+    return 0;
+}
+
 static int settle_by_pods(struct kube_orchestrator *o, const json_t *workload,
                           const struct mark *mark, struct pin_memory *memory,
                           struct settle_report *out, struct err *err)
 {
-    AUTO_JSON json_t *sets = NULL, *pods = NULL;
-    if (world_pods(o, workload, &sets, &pods, err))
+    bool disrupted = false;
+    if (settle_look(o, workload, mark, true, &disrupted, out, err))
         return -1;
-    AUTO_JSON json_t *own = rollout_pods(workload, sets, pods);
-    rollout_outcome(&mark->pin, own, false, out);
+    /* Pods that were seen where they were sent are there; of others there may be newer news. */
+    if (out->state != SETTLE_APPLIED && settle_look(o, workload, mark, false, &disrupted, out, err))
+        return -1;
     memory->applied |= out->state == SETTLE_APPLIED;
     if (out->state != SETTLE_APPLIED &&
-        (memory->applied || rollout_disrupted(workload, sets, pods) ||
-         world_targets_taken(o, &mark->pin)))
+        (memory->applied || disrupted || world_targets_taken(o, &mark->pin)))
         out->state = SETTLE_DISPLACED;
     return 0;
 }
@@ -333,7 +346,7 @@ static int settle_stuck(struct kube_orchestrator *o, const json_t *workload,
     if (now < memory->pods_ms)
         return 0;
     memory->pods_ms = now + PODS_MS;
-    if (world_pods(o, workload, &sets, &pods, err))
+    if (world_pods(o, workload, true, &sets, &pods, err))
         return -1;
     AUTO_JSON json_t *own = rollout_pods(workload, sets, pods);
     const char *pod = rollout_unschedulable(own, &message);
@@ -371,6 +384,25 @@ static int settle_marked(struct kube_orchestrator *o, const json_t *workload, st
     return 0;
 }
 
+/* Is our rollout still on its way, by what the server had in its cache? Most looks end here; whatever
+ * else it shows is read anew. */
+static bool is_waiting(struct kube_orchestrator *o, const struct placement *p,
+                       struct pin_memory *memory, struct settle_report *out)
+{
+    AUTO_JSON json_t *workload = NULL;
+    struct err odd = ERR_INIT;
+    AUTO_PIN struct pin pin = {.kind = o->kind};
+    if (memory->undone || world_workload(o, p->service, true, &workload, &odd))
+        return false;
+    pin_of(o, p, &pin);
+    AUTO(mark) struct mark *mark = mark_of(workload, &odd);
+    if (!is_mark_of(mark, p, &pin) || !mark_holds(mark, workload) ||
+        rollout_state(workload, out->detail, sizeof out->detail) != ROLLOUT_WAITING)
+        return false;
+    memory->placed = true;
+    return settle_stuck(o, workload, memory, out, &odd) == 0;
+}
+
 static int settled(void *ctx, const struct placement *p, struct settle_report *out, struct err *err)
 {
     struct kube_orchestrator *o = ctx;
@@ -379,7 +411,10 @@ static int settled(void *ctx, const struct placement *p, struct settle_report *o
     struct err odd = ERR_INIT;
     AUTO_PIN struct pin pin = {.kind = o->kind};
     *out = (struct settle_report){.state = SETTLE_WAITING};
-    if (world_workload(o, p->service, &workload, err)) {
+    if (is_waiting(o, p, memory, out))
+        return 0;
+    *out = (struct settle_report){.state = SETTLE_WAITING};
+    if (world_workload(o, p->service, false, &workload, err)) {
         if (err->kind != ERR_NOT_FOUND)
             return -1;
         out->state = memory->undone ? SETTLE_APPLIED : SETTLE_MISSED;
@@ -444,7 +479,7 @@ static int undo_once(struct kube_orchestrator *o, const struct placement *p, con
     AUTO_JSON json_t *workload = NULL;
     bool moved_again = false;
     int64_t cycle = 0;
-    if (world_workload(o, p->service, &workload, err))
+    if (world_workload(o, p->service, false, &workload, err))
         return -1;
     AUTO(mark) struct mark *mark = mark_to_undo(workload, p, saved, &moved_again, &cycle);
     if (!mark && moved_again)
@@ -519,7 +554,7 @@ static int release_service(struct kube_orchestrator *o, const char *service, boo
 {
     for (int i = 0; i < WRITE_TRIES; i++) {
         AUTO_JSON json_t *workload = NULL;
-        if (world_workload(o, service, &workload, err))
+        if (world_workload(o, service, false, &workload, err))
             return -1;
         int rc = release_once(o, workload, dry_run, restarts, err);
         if (rc <= 0)

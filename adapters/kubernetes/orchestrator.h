@@ -68,8 +68,9 @@ struct pin_memory *orchestrator_memory(struct kube_orchestrator *o, const struct
 /* --- world.c: reading --- */
 
 /* The workload of a service "namespace/name" or "namespace/kind/name", with its kind. ERR_NOT_FOUND
- * when there is none (any more). Caller json_decref()s. */
-int world_workload(struct kube_orchestrator *o, const char *service, json_t **out, struct err *err);
+ * when there is none (any more). `recent`: as in world_pods(). Caller json_decref()s. */
+int world_workload(struct kube_orchestrator *o, const char *service, bool recent, json_t **out,
+                   struct err *err);
 /* Its own path in the API; caller frees. */
 char *world_path(const json_t *workload);
 
@@ -77,9 +78,10 @@ char *world_path(const json_t *workload);
  * where the server has no such kind or lets us not see it. */
 json_t *world_items(struct kube_orchestrator *o, const char *path, bool optional, struct err *err);
 
-/* Its ReplicaSets (none for a StatefulSet) and the pods its selector finds. */
-int world_pods(struct kube_orchestrator *o, const json_t *workload, json_t **sets, json_t **pods,
-               struct err *err);
+/* Its ReplicaSets (none for a StatefulSet) and the pods its selector finds. `recent`: some
+ * milliseconds old will do, which is much cheaper. */
+int world_pods(struct kube_orchestrator *o, const json_t *workload, bool recent, json_t **sets,
+               json_t **pods, struct err *err);
 
 /* What conduct.h looks at, read just now; fills the arrays, which world_wipe() frees. */
 struct world {

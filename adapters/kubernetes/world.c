@@ -11,6 +11,10 @@
 #include "model/base/json.h"
 #include "model/base/mem.h"
 
+/* From the server's watch cache, some milliseconds old: without it the server reads and decodes all of
+ * the namespace from etcd for each of these lists. */
+#define RECENT "&resourceVersion=0"
+
 static const struct {
     const char *kind, *plural;
 } kinds[] = {{"Deployment", "deployments"}, {"StatefulSet", "statefulsets"}};
@@ -24,9 +28,10 @@ static const char *text_of(const json_t *object, const char *key)
 /* --- one workload --- */
 
 static int get_kind(struct kube_orchestrator *o, size_t kind, const char *space, const char *name,
-                    json_t **out, struct err *err)
+                    bool recent, json_t **out, struct err *err)
 {
-    AUTO_FREE char *path = kube_api_path("apps/v1", space, kinds[kind].plural, name);
+    AUTO_FREE char *plain = kube_api_path("apps/v1", space, kinds[kind].plural, name);
+    AUTO_FREE char *path = mem_printf("%s%s", plain, recent ? "?resourceVersion=0" : "");
     if (kube_api_get(o->api, path, out, NULL, err))
         return -1;
     json_object_set_new(*out, "kind", json_string(kinds[kind].kind));
@@ -34,7 +39,8 @@ static int get_kind(struct kube_orchestrator *o, size_t kind, const char *space,
     return 0;
 }
 
-int world_workload(struct kube_orchestrator *o, const char *service, json_t **out, struct err *err)
+int world_workload(struct kube_orchestrator *o, const char *service, bool recent, json_t **out,
+                   struct err *err)
 {
     AUTO_FREE char *space = mem_strdup(service);
     char *first = strchr(space, '/');
@@ -48,7 +54,7 @@ int world_workload(struct kube_orchestrator *o, const char *service, json_t **ou
         struct err why = ERR_INIT;
         if (name && strcasecmp(first, kinds[i].kind) != 0)
             continue;
-        if (get_kind(o, i, space, name ? name : first, out, &why) == 0)
+        if (get_kind(o, i, space, name ? name : first, recent, out, &why) == 0)
             return 0;
         if (why.kind != ERR_NOT_FOUND) {
             *err = why;
@@ -100,9 +106,9 @@ json_t *world_items(struct kube_orchestrator *o, const char *path, bool optional
 /* --- what many moves of one plan ask for --- */
 
 /* Nodes and what others may change of them, autoscalers, services: of a plan's moves one begins right
- * after the other, and a second is as good as now. Who has which hostname label does not change
+ * after the other, and two seconds are as good as now. Who has which hostname label does not change
  * while a node lives. */
-#define KNOWN_MS 1000
+#define KNOWN_MS 2000
 #define NAMES_MS 60000
 #define MAX_KNOWN 1000 /* in 60 s at most one for each node of a plan, and some per namespace */
 
@@ -161,22 +167,31 @@ static json_t *items_known(struct kube_orchestrator *o, const char *path, bool o
 static json_t *known_in_space(struct kube_orchestrator *o, const json_t *workload,
                               const char *group, const char *plural, struct err *err)
 {
-    AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    AUTO_FREE char *plain = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    AUTO_FREE char *path = mem_printf("%s?%s", plain, RECENT + 1);
     return items_known(o, path, true, KNOWN_MS, err);
 }
 
-/* Budgets and quotas, which our own moves do change. Where there are none there is nothing to. */
-static json_t *in_space(struct kube_orchestrator *o, const json_t *workload, const char *group,
-                        const char *plural, bool optional, struct err *err)
+/* Quotas, which our own moves use up. Where there are none there is nothing to. */
+static json_t *read_quotas(struct kube_orchestrator *o, const json_t *workload, struct err *err)
 {
-    AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    AUTO_FREE char *path =
+        kube_api_path("v1", text_of(workload, "namespace"), "resourcequotas", NULL);
     json_t *items = known_find(o, path);
     if (items)
         return json_incref(items);
-    items = world_items(o, path, optional, err);
+    items = world_items(o, path, true, err);
     if (items && json_array_size(items) == 0)
         known_keep(o, path, items, KNOWN_MS);
     return items;
+}
+
+/* Budgets are other people's promises: read as they are now, and they must be readable. */
+static json_t *read_budgets(struct kube_orchestrator *o, const json_t *workload, struct err *err)
+{
+    AUTO_FREE char *path =
+        kube_api_path("policy/v1", text_of(workload, "namespace"), "poddisruptionbudgets", NULL);
+    return world_items(o, path, false, err);
 }
 
 /* --- selectors as the API takes them in a query --- */
@@ -225,22 +240,22 @@ static char *selector_query(const json_t *selector)
 }
 
 static json_t *selected(struct kube_orchestrator *o, const json_t *workload, const char *group,
-                        const char *plural, struct err *err)
+                        const char *plural, bool recent, struct err *err)
 {
     AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
     AUTO_FREE char *query = selector_query(kube_path(workload, "spec", "selector"));
-    AUTO_FREE char *all = mem_printf("%s?%s", path, query);
+    AUTO_FREE char *all = mem_printf("%s?%s%s", path, query, recent ? RECENT : "");
     return world_items(o, all, false, err);
 }
 
-int world_pods(struct kube_orchestrator *o, const json_t *workload, json_t **sets, json_t **pods,
-               struct err *err)
+int world_pods(struct kube_orchestrator *o, const json_t *workload, bool recent, json_t **sets,
+               json_t **pods, struct err *err)
 {
     const char *kind = kube_text(workload, "kind");
     bool own = kind && strcmp(kind, "Deployment") != 0; /* the pods are its own, without sets */
     AUTO_JSON json_t *list = own ? json_array()
-                                 : selected(o, workload, "apps/v1", "replicasets", err);
-    json_t *found = list ? selected(o, workload, "v1", "pods", err) : NULL;
+                                 : selected(o, workload, "apps/v1", "replicasets", recent, err);
+    json_t *found = list ? selected(o, workload, "v1", "pods", recent, err) : NULL;
     if (!found)
         return -1;
     *sets = steal(list);
@@ -252,7 +267,8 @@ int world_pods(struct kube_orchestrator *o, const json_t *workload, json_t **set
 
 static int read_node(struct kube_orchestrator *o, const char *name, json_t *list, struct err *err)
 {
-    AUTO_FREE char *path = kube_api_path("v1", NULL, "nodes", name);
+    AUTO_FREE char *plain = kube_api_path("v1", NULL, "nodes", name);
+    AUTO_FREE char *path = mem_printf("%s?%s", plain, RECENT + 1);
     json_t *node = known_find(o, path);
     if (node) {
         json_array_append(list, node);
@@ -283,6 +299,7 @@ static int read_hostname(struct kube_orchestrator *o, struct pin_host *host, con
     buf_puts(&path, "/api/v1/nodes?labelSelector=");
     AUTO_FREE char *selector = mem_printf("kubernetes.io/hostname=%s", label);
     http_escape(&path, selector);
+    buf_puts(&path, RECENT);
     AUTO_JSON json_t *same = items_known(o, path.data, false, NAMES_MS, err);
     if (!same)
         return -1;
@@ -299,6 +316,7 @@ static int read_target_pods(struct kube_orchestrator *o, const char *node, json_
         mem_printf("spec.nodeName=%s,status.phase!=Succeeded,status.phase!=Failed", node);
     buf_puts(&path, "/api/v1/pods?fieldSelector=");
     http_escape(&path, selector);
+    buf_puts(&path, RECENT);
     AUTO_JSON json_t *pods = world_items(o, path.data, false, err);
     if (!pods)
         return -1;
@@ -406,14 +424,14 @@ static bool has_probes(const json_t *workload)
     return true;
 }
 
-/* What concerns any rollout. Budgets must be readable: they are other people's promises. */
+/* What concerns any rollout. */
 static int read_around(struct kube_orchestrator *o, const json_t *workload, struct world *w,
                        struct err *err)
 {
-    if (world_pods(o, workload, &w->sets, &w->pods, err))
+    if (world_pods(o, workload, true, &w->sets, &w->pods, err))
         return -1;
     w->own = rollout_pods(workload, w->sets, w->pods);
-    w->budgets = in_space(o, workload, "policy/v1", "poddisruptionbudgets", false, err);
+    w->budgets = read_budgets(o, workload, err);
     if (!w->budgets)
         return -1;
     w->autoscalers =
@@ -443,7 +461,7 @@ int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *
     out->targets = json_array();
     out->sources = json_array();
     out->target_pods = json_array();
-    out->quotas = in_space(o, workload, "v1", "resourcequotas", true, err);
+    out->quotas = read_quotas(o, workload, err);
     out->rollouts = out->quotas ? read_rollouts(o, workload, err) : NULL;
     if (!out->rollouts || read_targets(o, pin, out, err) || read_sources(o, out, err))
         return -1;
