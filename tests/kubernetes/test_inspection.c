@@ -287,7 +287,8 @@ static void test_workload_when_it_may_not_move_then_pinned_with_the_reason(void 
         AUTO_FREE char *manifest = mem_printf(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: case%zu, namespace: shop}\n"
             "spec:\n  {replicas: 1%s, selector: {matchLabels: {app: case%zu}}, template: "
-            "{metadata: {labels: {app: case%zu}}, spec: {containers: [{name: c, image: x}]%s}}}\n",
+            "{metadata: {labels: {app: case%zu}}, spec: {nodeName: fake-1, containers: "
+            "[{name: c, image: x}]%s}}}\n",
             i, cases[i].spec, i, i, cases[i].pod);
         AUTO_FREE char *service = mem_printf("shop/case%zu", i);
         AUTO_FREE char *name = mem_printf("deployment/case%zu", i);
