@@ -45,7 +45,7 @@ for name in front cart user mail; do
     ok "$name is ready" k rollout status "deployment/$name" --timeout=120s >/dev/null
 done
 
-# daemon NAME PORT: configuration NAME.yaml with store and run folder of its own
+# daemon NAME: configuration NAME.yaml with store and run folder of its own
 daemon()
 {
     mkdir -p "$1"
@@ -68,7 +68,7 @@ sources:
   - name: spans
     type: otlp
     options:
-      - {name: listen, value: "127.0.0.1:$2"}
+      - {name: listen, value: "127.0.0.1:0"}
 apps:
   - name: shop
     mode: act
@@ -84,6 +84,9 @@ apps:
     min_coverage: 0
 END
 }
+# Where the spans of a running one go.
+listener() { sed -n 's/.* receiver .*port=\([0-9]*\) .*/127.0.0.1:\1/p' "$dir/$1.log" | tail -n 1; }
+listens() { [ -n "$(listener "$1")" ]; }
 r() { local which=$1; shift; run remap "$@" -c "$dir/$which.yaml"; }
 up()
 {
@@ -91,6 +94,7 @@ up()
     started=$!
     started_pids+=("$started")
     wait_for "$1 is up" 30 remap status -c "$dir/$1.yaml"
+    wait_for "$1 listens for spans" 30 listens "$1"
 }
 template() { k get deployment -o jsonpath='{range .items[*]}{.metadata.name} {.spec.template.spec}{"\n"}{end}'; }
 marks() { k get deployment -o jsonpath='{range .items[*]}{.metadata.annotations.remap/intent}{"\n"}{end}' | grep -c cycle; }
@@ -102,16 +106,16 @@ state_is() { [ "$(state "$1" "$2")" = "$3" ]; }
 says() { sql "$dir/$1/store.db" "SELECT text FROM v_events WHERE kind = '$2'" | grep -q "$3"; }
 before=$(template)
 
-daemon a 24318
-daemon b 24319
+daemon a
+daemon b
 up a
 pid_a=$started
 wait_for "a leads" 30 says a lease "lease shop/remap is ours"
 up b
 wait_for "b sees who leads" 30 says b lease "is held by"
 sleep 1 # spans of the second in which the receiver opened count as unknown
-spans 127.0.0.1:24318 shop "" front:cart cart:user user:mail
-spans 127.0.0.1:24319 shop "" front:cart cart:user user:mail
+spans "$(listener a)" shop "" front:cart cart:user user:mail
+spans "$(listener b)" shop "" front:cart cart:user user:mail
 leader=$(holder)
 
 # --- paused by kubectl ---
@@ -156,7 +160,7 @@ wait_for "b's second cycle ends" 120 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/b/
 for name in front cart user mail; do
     k rollout status "deployment/$name" --timeout=120s >/dev/null
 done
-spans 127.0.0.1:24319 shop "" front:cart cart:user user:mail
+spans "$(listener b)" shop "" front:cart cart:user user:mail
 r b trigger shop
 wait_for "b moves" 120 state_is b 3 done
 ok "b has moved" [ "$(moved b 3)" -gt 0 ]
