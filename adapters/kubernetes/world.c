@@ -168,7 +168,7 @@ static json_t *known_in_space(struct kube_orchestrator *o, const json_t *workloa
                               const char *group, const char *plural, struct err *err)
 {
     AUTO_FREE char *plain = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
-    AUTO_FREE char *path = mem_printf("%s?%s", plain, RECENT + 1);
+    AUTO_FREE char *path = mem_printf("%s?%s", plain, &RECENT[1]);
     return items_known(o, path, true, KNOWN_MS, err);
 }
 
@@ -268,7 +268,7 @@ int world_pods(struct kube_orchestrator *o, const json_t *workload, bool recent,
 static int read_node(struct kube_orchestrator *o, const char *name, json_t *list, struct err *err)
 {
     AUTO_FREE char *plain = kube_api_path("v1", NULL, "nodes", name);
-    AUTO_FREE char *path = mem_printf("%s?%s", plain, RECENT + 1);
+    AUTO_FREE char *path = mem_printf("%s?%s", plain, &RECENT[1]);
     json_t *node = known_find(o, path);
     if (node) {
         json_array_append(list, node);

@@ -61,7 +61,7 @@ static void test_move_when_there_is_room_lands_where_it_was_sent_and_comes_back(
 {
     (void)state;
     struct err err = ERR_INIT;
-    AUTO_FREE char *saved = NULL, *again = NULL, *pinned = NULL, *back = NULL, *second = NULL;
+    AUTO_FREE char *saved = NULL, *again = NULL, *pinned = NULL, *back = NULL;
     assert_true(shop_deploy(&shop, "plain", 2, ""));
     AUTO_FREE char *target = shop_other_node(&shop, "plain", NODES);
     placed(pins, 1, "plain", NODE(target), 2, &saved);
