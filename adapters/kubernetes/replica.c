@@ -37,8 +37,9 @@
 #include "model/base/json.h"
 
 #define MARK "remap/intent"
-#define OPTED_IN "remap/replica" /* label of a namespace, value "enabled": the webhook's selector  \
-                                  */
+#define OPTED_IN                                                                                   \
+    "remap/replica" /* label of a namespace, value "enabled": the webhook's selector               \
+                     */
 /* The controller makes the replacement within a second or so of the eviction; a pod that comes
  * later than this is somebody else's. */
 #define WISH_MS 60000
@@ -139,7 +140,8 @@ static json_t *pod_get(struct replica *r, const char *instance, struct err *err)
 }
 
 struct search {
-    const char *mark;
+    const char *mark, *rather; /* what bears `rather` beats what bears `mark`; NULL: none */
+    bool is_rather;
     json_t *found; /* the youngest that bears it */
     int64_t ready; /* pods of the workload that are ready and stay */
 };
@@ -159,16 +161,21 @@ static int search_page(void *ctx, const json_t *list, bool again, struct err *er
         json_decref(search->found);
         search->found = NULL;
         search->ready = 0;
+        search->is_rather = false;
     }
     json_array_foreach(kube_get(list, "items"), i, pod)
     {
         const char *born = meta_text(pod, "creationTimestamp");
         const char *than = meta_text(search->found, "creationTimestamp");
         search->ready += !is_ending(pod) && is_ready(pod);
-        if (bears(pod, search->mark) && (!than || (born && strcmp(born, than) > 0))) {
-            json_decref(search->found);
-            search->found = json_incref(pod);
-        }
+        bool rather = search->rather && bears(pod, search->rather);
+        if (!rather && (search->is_rather || !bears(pod, search->mark)))
+            continue;
+        if (rather == search->is_rather && than && !(born && strcmp(born, than) > 0))
+            continue;
+        json_decref(search->found);
+        search->found = json_incref(pod);
+        search->is_rather = rather;
     }
     return 0;
 }
@@ -190,8 +197,9 @@ static void put_selector(const json_t *workload, struct buf *out)
 
 /* The pod of the service that bears the mark: *found (may stay NULL), caller decrefs; *want:
  * replicas wanted, *ready: those that are ready. */
-static int find_marked(struct replica *r, const char *service, const char *mark, json_t **found,
-                       int64_t *want, int64_t *ready, struct err *err)
+static int find_either(struct replica *r, const char *service, const char *rather, const char *mark,
+                       json_t **found, bool *is_rather, int64_t *want, int64_t *ready,
+                       struct err *err)
 {
     AUTO_JSON json_t *workload = NULL;
     const char *plural;
@@ -199,7 +207,7 @@ static int find_marked(struct replica *r, const char *service, const char *mark,
         return -1;
     AUTO_BUF struct buf path = BUF_INIT;
     AUTO_FREE char *pods = kube_api_path("v1", meta_text(workload, "namespace"), "pods", NULL);
-    struct search search = {.mark = mark};
+    struct search search = {.mark = mark, .rather = rather};
     buf_printf(&path, "%s?labelSelector=", pods);
     put_selector(workload, &path);
     if (kube_api_list(r->api, path.data, search_page, &search, NULL, NULL, err)) {
@@ -207,9 +215,17 @@ static int find_marked(struct replica *r, const char *service, const char *mark,
         return -1;
     }
     *found = search.found;
+    *is_rather = search.is_rather;
     *want = kube_number(kube_get(workload, "spec"), "replicas", 1);
     *ready = search.ready;
     return 0;
+}
+
+static int find_marked(struct replica *r, const char *service, const char *mark, json_t **found,
+                       int64_t *want, int64_t *ready, struct err *err)
+{
+    bool is_rather;
+    return find_either(r, service, NULL, mark, found, &is_rather, want, ready, err);
 }
 
 /* --- place --- */
@@ -381,15 +397,16 @@ static int replica_settled(void *ctx, const struct placement *p, struct settle_r
     struct replica *r = ctx;
     int64_t want, ready;
     *out = (struct settle_report){.state = SETTLE_WAITING};
-    for (int undo = 1; undo >= 0; undo--) {
-        AUTO_FREE char *mark = mark_text(p, undo);
-        AUTO_JSON json_t *pod = NULL;
-        if (find_marked(r, p->service, mark, &pod, &want, &ready, err))
-            return -1;
-        if (pod) {
-            report_marked(pod, undo ? p->source : p->target, out);
-            return 0;
-        }
+    bool undone;
+    AUTO_FREE char *mark = mark_text(p, false);
+    AUTO_FREE char *back = mark_text(p, true);
+    AUTO_JSON json_t *pod = NULL;
+    /* One list for both marks: between two of them a replica may have been put back unseen. */
+    if (find_either(r, p->service, back, mark, &pod, &undone, &want, &ready, err))
+        return -1;
+    if (pod) {
+        report_marked(pod, undone ? p->source : p->target, out);
+        return 0;
     }
     return report_unmarked(r, p, want, ready, out, err);
 }
