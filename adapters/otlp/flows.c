@@ -209,18 +209,15 @@ struct span_counts *flows_counts(struct flows *flows, int64_t at_ms)
 
 /* --- reading --- */
 
-int64_t flows_time(const struct flows *flows, int64_t at_ms)
+static bool slice_in_window(const struct flows *flows, int64_t number, const struct window *window)
 {
-    return number_of(flows, at_ms) * flows->length_ms + flows->length_ms / 2;
+    int64_t begin = number * flows->length_ms;
+    return begin >= window->from_ms && begin < window->to_ms;
 }
 
-static bool in_window(const struct flows *flows, const struct slice *slice,
-                      const struct window *window)
+bool flows_in_window(const struct flows *flows, int64_t at_ms, const struct window *window)
 {
-    if (slice->number == NO_SLICE)
-        return false;
-    int64_t middle = flows_time(flows, slice->number * flows->length_ms);
-    return middle >= window->from_ms && middle < window->to_ms;
+    return slice_in_window(flows, number_of(flows, at_ms), window);
 }
 
 int flows_add(struct span_table *table, struct span_edge sums, int64_t *left, struct err *err)
@@ -237,7 +234,7 @@ int flows_window(const struct flows *flows, const struct window *window,
 {
     for (size_t i = 0; i < FLOWS_SLICES; i++) {
         const struct slice *slice = &flows->slices[i];
-        if (!in_window(flows, slice, window))
+        if (slice->number == NO_SLICE || !slice_in_window(flows, slice->number, window))
             continue;
         flows_add_counts(span_table_counts(table), &slice->counts);
         for (size_t r = 0; r < slice->n_rows && r < flows->n_pairs; r++) {

@@ -2,7 +2,8 @@
  * that any window of the recent past can be read again, by every application that asks.
  *
  * Memory: at most FLOWS_MAX_EDGES pairs, and FLOWS_MAX_ROWS sums of 32 bytes, that is 16 MB; where
- * more would be needed, slices become twice as long. A slice is in a window if its middle is. */
+ * more would be needed, slices become twice as long. A slice is in a window if its
+ * beginning is: what came last is always in the window that ends now. */
 #ifndef REMAP_OTLP_FLOWS_H
 #define REMAP_OTLP_FLOWS_H
 
@@ -29,8 +30,8 @@ void flows_tick(struct flows *flows, int64_t now_ms);
  * it goes to `other`, a node. */
 void flows_message(struct flows *flows, int64_t at_ms, int32_t src, int32_t dst, int64_t bytes,
                      int64_t duration_us, int32_t other);
-/* The time that a window must hold for a message of this time to be in it: the middle of its slice. */
-int64_t flows_time(const struct flows *flows, int64_t at_ms);
+/* Is a message of this time among those of the window? */
+bool flows_in_window(const struct flows *flows, int64_t at_ms, const struct window *window);
 /* The counts of this time, to be added to; messages, sized and the times are not counted there. */
 struct span_counts *flows_counts(struct flows *flows, int64_t at_ms);
 

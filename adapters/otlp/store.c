@@ -44,8 +44,7 @@ struct otlp_store {
 /* Does the trace being counted belong to the window that is read? */
 static bool in_window(const struct otlp_store *store)
 {
-    int64_t time_ms = flows_time(store->flows, store->at_ms);
-    return time_ms >= store->peek->from_ms && time_ms < store->peek->to_ms;
+    return flows_in_window(store->flows, store->at_ms, store->peek);
 }
 
 /* What the table counted belongs to the trace or the request before. */

@@ -221,6 +221,21 @@ static void test_window_when_side_by_side_then_nothing_is_lost_or_twice(void **s
     assert_int_equal(sum, 300);
 }
 
+/* Whatever part of its slice has passed, and whether or not the trace still waits. */
+static void test_window_when_it_ends_right_after_the_traffic_then_it_is_in(void **state)
+{
+    (void)state;
+    for (int64_t at = NOW; at < NOW + 12000; at += 500) {
+        STORE(WAITING);
+        post_ok(store, client(1, at), at);
+        post_ok(store, server(1, at), at);
+        assert_int_equal(read_window(store, at - 600000, at + 1, at + 1).count, 1);
+        otlp_store_tick(store, at + 70000);
+        assert_int_equal(read_window(store, at - 600000, at + 1, at + 70000).count, 1);
+        assert_int_equal(read_window(store, at + 1, at + 70000, at + 70000).count, 0);
+    }
+}
+
 static void test_window_when_older_than_kept_then_empty(void **state)
 {
     (void)state;
@@ -517,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_waiting_when_the_clock_is_set_back_then_traces_still_expire),
         cmocka_unit_test(test_window_when_read_twice_then_the_same),
         cmocka_unit_test(test_window_when_side_by_side_then_nothing_is_lost_or_twice),
+        cmocka_unit_test(test_window_when_it_ends_right_after_the_traffic_then_it_is_in),
         cmocka_unit_test(test_window_when_older_than_kept_then_empty),
         cmocka_unit_test(test_window_when_spans_are_too_old_then_they_lower_the_coverage),
         cmocka_unit_test(test_window_when_the_receiver_began_within_then_the_rest_is_unknown_traffic),
