@@ -14,6 +14,7 @@
 #include "model/manager/daemon.h"
 #include "model/manager/demo_cluster.h"
 #include "model/manager/demo_show.h"
+#include "model/manager/filter.h"
 
 /* Five simulated minutes to settle in three seconds. */
 #define DEMO_SPEED "100"
@@ -138,9 +139,25 @@ static int terminal_columns(void)
     return n >= 40 && n <= 1000 ? n : 100;
 }
 
+/* What a person types to run us again: the name alone where the shell finds it. Caller frees. */
+static char *own_command(void)
+{
+    char dir[PATH_MAX];
+    struct err err = ERR_INIT;
+    const char *path = getenv("PATH");
+    if (!path || program_dir(dir, &err))
+        return mem_strdup("remap");
+    size_t size = strlen(dir);
+    for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL)
+        if (strncmp(at, dir, size) == 0 && (at[size] == ':' || at[size] == '\0'))
+            return mem_strdup("remap");
+    return mem_printf("%s/remap", dir);
+}
+
 static void put_hints(const struct demo *demo, struct buf *out)
 {
     const char *store = demo->cluster.store;
+    AUTO_FREE char *remap = own_command();
     buf_printf(out,
                "\nEverything shown is in the store. Look into it:\n"
                "  sqlite3 -readonly -box %s 'SELECT * FROM v_savings'\n"
@@ -150,9 +167,9 @@ static void put_hints(const struct demo *demo, struct buf *out)
                "ORDER BY count DESC'\n"
                "  sqlite3 -readonly %s .schema\n"
                "or ask remap:\n"
-               "  remap history --store %s\n"
-               "  remap explain %lld --store %s\n",
-               store, store, store, store, store, (long long)demo->cycle, store);
+               "  %s history --store %s\n"
+               "  %s explain %lld --store %s\n",
+               store, store, store, store, remap, store, remap, (long long)demo->cycle, store);
 }
 
 static int demo_report(struct demo *demo, const struct cli *cli, int rc, struct err *err)

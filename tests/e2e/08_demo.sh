@@ -31,6 +31,12 @@ while IFS= read -r line; do
     is "hint: $line" "$status" 0
 done < <(sed -n 's/^  \(remap .*\)/\1/p' <<<"$out")
 
+# In a clone, where the shell does not find remap, they name its path.
+program=$(readlink -f "$(command -v remap)")
+run env PATH=/usr/bin:/bin "$program" demo --keep "$dir/path" --planner hba
+is "demo by its path" "$status" 0
+has "hint by path" "$out" "  $program history --store $dir/path/store.db"
+
 # Nothing is left running, and a second run does not touch the first one's store.
 is "no process left" "$(grep -lF "$dir/demo" /proc/[0-9]*/cmdline 2>/dev/null)" ""
 run remap demo --keep "$dir/demo"
