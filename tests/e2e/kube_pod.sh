@@ -3,52 +3,13 @@
 # and goes on with its store after an upgrade.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_kube.sh"
+. "$(dirname "$0")/lib_pod.sh"
 
-command -v curl >/dev/null || skip "pod: curl is not installed"
-run "$REMAP_SOURCE/etc/cluster" check --no-build --nodes 2 --dir "$dir/cluster"
-[ "$status" -eq 0 ] || skip "pod: ${out%%$'\n'*}${err%%$'\n'*}"
-if [ -n "${REMAP_IMAGE:-}" ]; then # an archive that was built before
-    cp "$REMAP_IMAGE" remap.tar
-else
-    run "$REMAP_SOURCE/etc/image" "$dir/remap.tar"
-    [ "$status" -ne 3 ] || skip "pod: ${err##*$'\n'}"
-fi
-cluster_up pod --nodes 2
-run cluster load "$dir/remap.tar"
-is "the image is on the nodes" "$status: $err" "0: "
-in_pod() { run k --namespace remap exec deploy/remap -- remap "$@"; }
+pod_cluster pod
 
 # --- three services that answer ---
 for name in front cart user; do
-    cat <<END
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $name, namespace: default}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: $name}}
-  template:
-    metadata: {labels: {app: $name}}
-    spec:
-      automountServiceAccountToken: false
-      dnsPolicy: None
-      dnsConfig: {nameservers: [127.0.0.1]}
-      terminationGracePeriodSeconds: 2
-      containers:
-        - name: web
-          image: remap.local/busybox:1
-          imagePullPolicy: Never
-          command: [/bin/sh, -c, "mkdir /tmp/www; echo $name >/tmp/www/index.html; trap 'sleep 1; exit' TERM; httpd -f -p 8080 -h /tmp/www & wait"]
-          ports: [{containerPort: 8080}]
-          readinessProbe: {httpGet: {path: /index.html, port: 8080}, periodSeconds: 1}
-          resources: {requests: {cpu: 20m, memory: 16Mi}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: $name, namespace: default}
-spec: {selector: {app: $name}, ports: [{port: 80, targetPort: 8080}]}
----
-END
+    web "$name" 1
 done >shop.yaml
 k apply -f shop.yaml >/dev/null
 for name in front cart user; do
@@ -56,34 +17,7 @@ for name in front cart user; do
 done
 
 # --- remap, by a kustomization as a user would write one ---
-mkdir -p mine volume
-chmod 777 volume
-echo secret >mine/otlp.token
-cp -r "$REMAP_SOURCE/etc/kubernetes" kubernetes
-cat >mine/kustomization.yaml <<END
-apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [../kubernetes/act, volume.yaml]
-images: [{name: remap, newName: docker.io/library/remap, newTag: $(remap --version | cut -d' ' -f2)}]
-configMapGenerator:
-  - {name: remap-config, namespace: remap, behavior: replace, files: [remap.yaml, otlp.token]}
-patches:
-  - patch: |
-      apiVersion: v1
-      kind: PersistentVolumeClaim
-      metadata: {name: remap, namespace: remap}
-      spec: {storageClassName: "", volumeName: remap}
-END
-cat >mine/volume.yaml <<END
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: remap}
-spec:
-  capacity: {storage: 2Gi}
-  accessModes: [ReadWriteOncePod]
-  local: {path: $dir/volume}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1]}]}]}}
-END
+kustomization act
 cat >mine/remap.yaml <<END
 probe_listen: 0.0.0.0:9472
 sources:
@@ -119,8 +53,7 @@ is "it is restarted by nobody" "$(k --namespace remap get pods -o jsonpath='{.it
 in_pod check
 has "it sees the cluster by its own account" "$out" "2 nodes, 3 services, 3 pods"
 is "nothing is refused" "$(echo "$out" | grep -c Forbidden)" 0
-leads() { k --namespace remap exec deploy/remap -- remap events | grep -q 'lease remap/remap is ours'; }
-wait_for "it holds the lease" 60 leads
+wait_for "it holds the lease" 60 event 'lease remap/remap is ours'
 run k --namespace remap exec deploy/remap -- /bin/sh -c true
 is "there is no shell in it" "$((status != 0))" 1
 
@@ -147,7 +80,7 @@ run k --namespace remap rollout restart deploy/remap
 ok "the new pod gets ready" k --namespace remap rollout status deploy/remap --timeout=120s >/dev/null
 in_pod history
 has "it knows what was done" "$out" "shop"
-wait_for "it takes the lease over" 60 leads
+wait_for "it takes the lease over" 60 event 'lease remap/remap is ours'
 in_pod undo 1
 is "undo" "$status: $err" "0: "
 back() { [ "$(template)" = "$before" ]; }

@@ -5,7 +5,8 @@
 #   cluster COMMAND ARGS…      etc/cluster on it
 #   k ARGS…                    kubectl as admin
 #   spans ADDRESS NAMESPACE TOKEN CALLER:CALLEE…
-#                              a hundred calls of each pair, both halves, by OTLP
+#                              a hundred calls of each pair, both halves, by OTLP; each is a service,
+#                              or SERVICE/POD for one replica alone
 
 cluster() { "$REMAP_SOURCE/etc/cluster" "$@" --dir "$dir/cluster"; }
 
@@ -33,13 +34,14 @@ cluster_up()
 
 k() { "$kubectl" "$@"; }
 
-# half SERVICE NAMESPACE KIND OWN PARENT TRACE: the spans of one side; OWN and PARENT are the first
+# half SERVICE[/POD] NAMESPACE KIND OWN PARENT TRACE: the spans of one side; OWN and PARENT are the first
 # digits of their numbers, PARENT - for none
 half()
 {
-    local i now parent=
+    local i now parent= pod=
     now=$(date +%s)
-    echo '{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"'"$1"'"}},
+    [ "${1#*/}" = "$1" ] || pod='{"key":"k8s.pod.name","value":{"stringValue":"'"${1#*/}"'"}},'
+    echo '{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"'"${1%/*}"'"}},'"$pod"'
         {"key":"k8s.namespace.name","value":{"stringValue":"'"$2"'"}}]},"scopeSpans":[{"spans":['
     for i in $(seq 100); do
         [ "$i" = 1 ] || echo ,
