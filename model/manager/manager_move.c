@@ -17,13 +17,22 @@
 
 /* --- execute, undo --- */
 
+/* Moves of whole services go to several hosts, "n1=2 n3=1", which the plan's row tells. */
+static char *move_targets(struct manager *m, int64_t cycle, int64_t seq)
+{
+    struct err ignored = ERR_INIT; /* it is only said */
+    char *targets = NULL;
+    return store_move_targets(m->store, cycle, seq, &targets, &ignored) < 0 ? NULL : targets;
+}
+
 static void move_tell(struct manager *m, int64_t cycle, const struct daemon_move *move)
 {
-    /* Moves of whole services go to several hosts, which the plan tells. */
-    log_info("cycle=%lld move=%lld service=%s%s%s state=%s%s%s%s", (long long)cycle,
-             (long long)move->seq, move->service, move->target ? " to=" : "",
-             move->target ? move->target : "", move->state, move->reason ? " reason=\"" : "", move->reason ? move->reason : "",
-             move->reason ? "\"" : "");
+    AUTO_FREE char *targets = move->target ? NULL : move_targets(m, cycle, move->seq);
+    const char *to = move->target ? move->target : targets, *quote = targets ? "\"" : "";
+    log_info("cycle=%lld move=%lld service=%s%s%s%s%s state=%s%s%s%s", (long long)cycle,
+             (long long)move->seq, move->service, to ? " to=" : "", to ? quote : "", to ? to : "",
+             to ? quote : "", move->state, move->reason ? " reason=\"" : "",
+             move->reason ? move->reason : "", move->reason ? "\"" : "");
     if (m->options->events && m->options->events->move)
         m->options->events->move(m->options->ctx, cycle, move);
 }
@@ -214,7 +223,7 @@ void intent_received(struct manager *m, const struct envelope *env, const char *
         log_warn("cycle=%lld seq=%lld proceed not sent: %s", (long long)env->cycle,
                  (long long)env->seq, err.text); /* it died: the intent is in its next base */
     AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_document, &err);
-    if (tree) {
+    if (tree && !member(tree, "saved")) { /* it comes once more with what its undo needs */
         struct daemon_move move = move_of(tree, "intended");
         move_tell(m, env->cycle, &move);
     }

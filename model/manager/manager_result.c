@@ -258,7 +258,8 @@ static int compare(struct manager *m, const struct engine_cycle *c, const char *
         return -1;
     verify_predict(d->model, d->analysis, made, savings);
     verify_measure(now, analysis, savings);
-    metrics_local_ratio(m->metrics, app->name, savings->local_realised);
+    if (savings->local_realised >= 0)
+        metrics_local_ratio(m->metrics, app->name, savings->local_realised);
     switch (verify_judge(savings, app->objective, app->worse_tolerance, analysis->count, why,
                          why_size)) {
     case VERIFY_KEEP:

@@ -25,7 +25,7 @@ enum verify_answer {
 void verify_predict(const struct model *model, const struct analysis *analysis,
                     const struct plan *plan, struct savings *out);
 
-/* Fills `realised`. */
+/* Fills `realised`; what traffic tells stays unknown where there was too little to judge by. */
 void verify_measure(const struct model *model, const struct analysis *analysis,
                     struct savings *out);
 

@@ -113,6 +113,10 @@ int store_move_outcome(struct store *store, int64_t cycle, const char *outcome, 
  * there is no such move that is still planned. */
 int store_move_discard(struct store *store, int64_t cycle, int64_t seq, const char *reason,
                        struct err *err);
+/* Where it goes: a host, or for a whole service "n1=2 n3=1"; of an undo without a host of its own,
+ * where the move that it undoes came from. *out NULL: not known. Caller frees. */
+int store_move_targets(struct store *store, int64_t cycle, int64_t seq, char **out,
+                       struct err *err);
 int store_moves_load(struct store *store, int64_t cycle, struct move_row **out, size_t *n,
                      struct err *err);
 /* Calls `each` with the newest moves that were ever intended, at most `limit`; settled_ms -1: not. */

@@ -248,6 +248,27 @@ int store_move_discard(struct store *store, int64_t cycle, int64_t seq, const ch
 
 /* --- reading --- */
 
+int store_move_targets(struct store *store, int64_t cycle, int64_t seq, char **out,
+                       struct err *err)
+{
+    static const char sql[] =
+        "SELECT coalesce(m.target, (SELECT o.source FROM moves o WHERE o.cycle_id = m.cycle_id"
+        " AND o.seq = m.undo_of)) FROM moves m WHERE m.cycle_id = ?1 AND m.seq = ?2";
+    sqlite3_stmt *statement = store_use(store, ST_MOVE_TARGETS, sql, err);
+    if (!statement) {
+        return -1;
+    }
+    bind_int(statement, 1, cycle);
+    bind_int(statement, 2, seq);
+    int rc = store_step(store, statement, err);
+    if (rc < 0) {
+        return -1;
+    }
+    *out = rc == 1 ? column_text(statement, 0) : NULL;
+    sqlite3_reset(statement);
+    return 0;
+}
+
 void move_row_wipe(struct move_row *row)
 {
     free(row->service);

@@ -96,6 +96,10 @@ for space in sock-shop boutique; do
         "$(affinities $space | grep -P '^shipping\t')" "$(grep -P '^shipping\t' $space.affinities)"
 done
 
+# Each move is told once when it is meant, and where to.
+is "no move is told twice" "$(grep -o 'cycle=[0-9]* move=[0-9]* .*state=intended' run.log | sort | uniq -d)" ""
+is "each is told with its targets" "$(grep 'state=intended' run.log | grep -cv 'to="fake-')" 0
+
 # Undo: the templates are what they were, to the byte.
 for space in sock-shop boutique; do
     ok "$space: pins are there" test "$(affinities $space | diff $space.affinities - | wc -l)" -gt 0

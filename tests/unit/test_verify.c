@@ -118,10 +118,25 @@ static void test_predict_and_measure_then_each_side_by_its_own_model(void **stat
     AUTO(model) struct model *now = small_model();
     now->instances[1].host = 0;
     now->messages[0].mean_ms = 7;
+    analysis->count = 40;
     verify_measure(now, analysis, &s);
     assert_int_equal(s.hosts_realised, 1);
     assert_true(s.local_realised == 1 && s.affinity_realised == 1);
     assert_true(s.response_realised_ms == 7);
+}
+
+static void test_measure_when_too_few_messages_then_only_hosts_are_known(void **state)
+{
+    (void)state;
+    struct savings s = {.affinity_realised = -1, .response_realised_ms = -1, .local_realised = -1};
+    AUTO(model) struct model *now = small_model();
+    AUTO(analysis) struct analysis *analysis = analysis_new();
+    *ARRAY_PUSH(analysis->rows, analysis->n_rows) =
+        (struct affinity){LEVEL_INSTANCE, 0, 1, 1, 29, -1};
+    analysis->count = VERIFY_MIN_MESSAGES - 1;
+    verify_measure(now, analysis, &s);
+    assert_int_equal(s.hosts_realised, 2);
+    assert_true(s.affinity_realised < 0 && s.local_realised < 0 && s.response_realised_ms < 0);
 }
 
 int main(void)
@@ -129,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_judge_when_worse_beyond_tolerance_then_says_what_and_how_much),
         cmocka_unit_test(test_predict_and_measure_then_each_side_by_its_own_model),
+        cmocka_unit_test(test_measure_when_too_few_messages_then_only_hosts_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

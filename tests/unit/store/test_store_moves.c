@@ -120,6 +120,34 @@ static void test_undo_when_applied_in_same_cycle_then_forward_move_is_undone(voi
     assert_rows(store, "SELECT moves_planned, moves_applied FROM v_cycles", "2|0\n");
 }
 
+static void check_targets(struct store *store, int64_t cycle, int64_t seq, const char *wanted)
+{
+    struct err err = ERR_INIT;
+    char *targets = NULL;
+    assert_int_equal(store_move_targets(store, cycle, seq, &targets, &err), 0);
+    if (wanted) {
+        assert_non_null(targets);
+        assert_string_equal(targets, wanted);
+    } else {
+        assert_null(targets);
+    }
+    free(targets);
+}
+
+static void test_targets_when_not_of_one_host_then_the_row_knows(void **state)
+{
+    struct store *store = ((struct store_fixture *)*state)->store;
+    struct err err = ERR_INIT;
+    int64_t id = planned_cycle(store);
+    static const char undo[] = "{\"v\":1,\"seq\":3,\"service\":\"cart\",\"instance\":null,"
+                               "\"source\":null,\"target\":null,\"counts\":[],\"undo_of\":1,"
+                               "\"detour\":false,\"saved\":null}";
+    assert_int_equal(intent(store, id, 3, undo, 120, &err), 0);
+    check_targets(store, id, 1, "n1");
+    check_targets(store, id, 3, "n2"); /* where the undone one came from */
+    check_targets(store, id, 9, NULL);
+}
+
 static void test_undo_when_of_another_cycle_then_base_moves_are_undone(void **state)
 {
     struct store *store = ((struct store_fixture *)*state)->store;
@@ -320,6 +348,7 @@ int main(void)
         STORE_TEST(test_intent_when_repeated_then_first_time_and_document_stay),
         STORE_TEST(test_outcome_when_applied_then_recorded),
         STORE_TEST(test_undo_when_applied_in_same_cycle_then_forward_move_is_undone),
+        STORE_TEST(test_targets_when_not_of_one_host_then_the_row_knows),
         STORE_TEST(test_undo_when_of_another_cycle_then_base_moves_are_undone),
         STORE_TEST(test_detour_when_intended_then_row_of_its_own),
         STORE_TEST(test_documents_when_malformed_then_input_error_and_nothing_written),
