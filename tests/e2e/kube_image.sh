@@ -1,4 +1,4 @@
-# The image: built by etc/image from the Containerfile, without a registry. What is in it runs as the
+# The image: built by etc/image from etc/Containerfile, without a registry. What is in it runs as the
 # image's user, on a read-only root, and there is nothing else in it.
 . "$(dirname "$0")/lib.sh"
 
