@@ -227,6 +227,9 @@ int model_rules_hold(const struct model *model, const int *placement, struct err
  * broken there, as much as it was. */
 int model_rules_kept(const struct model *model, const int *before, const int *placement,
                      struct err *err);
+/* The services of rules that are broken less under `placement` than under `before`, n_services long;
+ * NULL: no rule is. Caller frees. */
+bool *model_rules_mended(const struct model *model, const int *before, const int *placement);
 
 /* NULL when the instance may move, else why not: pinned_why, "service is not movable", "stateful"
  * (unless move_stateful), "rollout in progress". */

@@ -349,6 +349,51 @@ int model_rules_kept(const struct model *model, const int *before, const int *pl
     return 0;
 }
 
+/* By how much the rule is broken in all; `count` is all zero afterwards. */
+static int64_t review_sum(const struct review *v, const struct rule *rule, const int *placement,
+                          int64_t *count)
+{
+    int64_t sum = 0;
+    review_count(v, rule, placement, count);
+    for (size_t s = 0; s < rule->n_services; s++) {
+        int service = rule->services[s];
+        int64_t replicas = v->members->first[service + 1] - v->members->first[service];
+        for (int m = v->members->first[service]; m < v->members->first[service + 1]; m++) {
+            int host = placement[v->members->of[m]];
+            if (host < 0)
+                continue;
+            int place = rule_place(rule, v->zones, host);
+            sum += rule_excess(rule, count[place], replicas, v->listed[host]);
+            count[place] = 0; /* each place once */
+        }
+    }
+    return sum;
+}
+
+bool *model_rules_mended(const struct model *model, const int *before, const int *placement)
+{
+    AUTO_MEMBERS struct members members = model_members(model);
+    AUTO_FREE int *zones = model_zones(model);
+    AUTO_FREE int64_t *count = mem_array(model->n_hosts + 1, sizeof *count);
+    AUTO_FREE int *seen = mem_array(model->n_hosts + 1, sizeof *seen);
+    AUTO_FREE bool *listed = mem_array(model->n_hosts + 1, sizeof *listed);
+    AUTO_FREE bool *mended = mem_array(model->n_services + 1, sizeof *mended);
+    const struct review v = {model, zones, &members, count, count, seen, listed};
+    bool any = false;
+
+    for (size_t r = 0; r < model->n_rules; r++) {
+        const struct rule *rule = &model->rules[r];
+        for (size_t i = 0; i < rule->n_hosts; i++)
+            listed[rule->hosts[i]] = true;
+        bool less = review_sum(&v, rule, placement, count) < review_sum(&v, rule, before, count);
+        for (size_t i = 0; i < rule->n_hosts; i++)
+            listed[rule->hosts[i]] = false;
+        for (size_t s = 0; less && s < rule->n_services; s++)
+            mended[rule->services[s]] = any = true;
+    }
+    return any ? steal(mended) : NULL;
+}
+
 int model_rules_hold(const struct model *model, const int *placement, struct err *err)
 {
     return model_rules_kept(model, NULL, placement, err);

@@ -21,6 +21,15 @@ struct work {
     struct calm *calm;
 };
 
+/* The services whose rules hold again, or are broken less, after the plan; NULL: none. */
+static bool *find_mended(const struct work *w, const struct plan *plan)
+{
+    if (w->model->n_rules == 0)
+        return NULL;
+    AUTO_FREE int *before = model_placement(w->model);
+    return model_rules_mended(w->model, before, plan->placement);
+}
+
 static void leave_out(struct work *w, size_t i, const char *why)
 {
     if (!w->calm->left_out[i])
@@ -339,17 +348,19 @@ static double *worths(const struct work *w, const struct plan *kept)
 }
 
 /* Leaves out the poorer half of the moves that are worth less than min_gain per restart. True when
- * it left something out. Skipped where the plan empties hosts: that is what it gains. */
+ * it left something out. Skipped where the plan empties hosts: that is what it gains; and a move that
+ * mends a rule is worth what it costs. */
 static bool filter_worth(struct work *w)
 {
     AUTO(plan) struct plan *kept = kept_plan(w);
     if (kept->hosts_after < kept->hosts_before || kept->n_moves == 0 || w->app->min_gain <= 0)
         return false;
+    AUTO_FREE bool *mended = find_mended(w, kept);
     double *value = worths(w, kept);
     size_t poor = 0;
     for (size_t k = 0; k < kept->n_moves; k++) {
         double restarts = kept->moves[k].restarts > 0 ? (double)kept->moves[k].restarts : 1;
-        value[k] /= restarts;
+        value[k] = mended && mended[kept->moves[k].service] ? INFINITY : value[k] / restarts;
         poor += value[k] + SCORE_EPSILON < w->app->min_gain;
     }
     char text[120];
@@ -383,6 +394,12 @@ static bool plan_is_better(const struct plan *plan)
            plan->hosts_after < plan->hosts_before;
 }
 
+static bool plan_mends(const struct work *w, const struct plan *plan)
+{
+    AUTO_FREE bool *mended = find_mended(w, plan);
+    return mended != NULL;
+}
+
 /* True when the whole plan ends here. */
 static bool judge_plan(struct work *w)
 {
@@ -400,7 +417,7 @@ static bool judge_plan(struct work *w)
         answer(w, CALM_NOTHING, text);
         return true;
     }
-    if (!plan_is_better(plan)) {
+    if (!plan_is_better(plan) && !plan_mends(w, plan)) {
         answer(w, CALM_NOTHING, "the plan is better neither in score nor in hosts");
         return true;
     }
@@ -430,20 +447,24 @@ static void judge_kept(struct work *w)
     const struct plan *kept = w->calm->kept;
     char text[300];
     double gain = kept->affinity_after - kept->affinity_before;
+    bool mends = kept->n_moves > 0 && plan_mends(w, kept);
     if (kept->n_moves == 0) {
         snprintf(text, sizeof text, "all %zu moves left out, the first: %.200s", w->plan->n_moves,
                  w->calm->left_out[0]);
         answer(w, CALM_NOTHING, text);
-    } else if (!plan_is_better(kept)) {
+    } else if (!mends && !plan_is_better(kept)) {
         answer(w, CALM_NOTHING, "what is left is better neither in score nor in hosts");
-    } else if (kept->hosts_after >= kept->hosts_before &&
+    } else if (!mends && kept->hosts_after >= kept->hosts_before &&
                gain + SCORE_EPSILON < w->app->min_plan_gain) {
         snprintf(text, sizeof text, "gains %.4f in all, less than %g", gain, w->app->min_plan_gain);
         answer(w, CALM_NOTHING, text);
     } else if (kept->n_moves < w->plan->n_moves) {
-        snprintf(text, sizeof text, "%zu of %zu moves left out", w->plan->n_moves - kept->n_moves,
+        snprintf(text, sizeof text, "%s%zu of %zu moves left out",
+                 mends ? "mends a broken rule; " : "", w->plan->n_moves - kept->n_moves,
                  w->plan->n_moves);
         answer(w, CALM_GO, text);
+    } else if (mends) {
+        answer(w, CALM_GO, "mends a broken rule");
     }
     if (w->calm->answer == CALM_GO)
         return;

@@ -5,7 +5,8 @@
  * A move is left out, with the reason, when its service is fixed or in rollout, when it or its
  * hosts were touched within the cool-down, when a host is under verification by another cycle,
  * when the limits of moves or restarts are reached, when what stays is worth too little per
- * restarted replica, or when it does not fit without a move that was left out. One in flight per
+ * restarted replica and mends no rule that is broken now, or when it does not fit without a move that
+ * was left out. One in flight per
  * service needs no rule: the executor makes one move at a time, and a host or service of a cycle
  * that is not yet verified is busy. */
 #ifndef REMAP_MANAGER_CALM_H

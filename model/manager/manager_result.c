@@ -260,8 +260,10 @@ static int compare(struct manager *m, const struct engine_cycle *c, const char *
     verify_measure(now, analysis, savings);
     if (savings->local_realised >= 0)
         metrics_local_ratio(m->metrics, app->name, savings->local_realised);
-    switch (verify_judge(savings, app->objective, app->worse_tolerance, analysis->count, why,
-                         why_size)) {
+    AUTO_FREE int *before = model_placement(d->model);
+    AUTO_FREE bool *mended = model_rules_mended(d->model, before, made->placement);
+    switch (verify_judge(savings, app->objective, app->worse_tolerance, analysis->count,
+                         mended != NULL, why, why_size)) {
     case VERIFY_KEEP:
         ev->verdict = VERDICT_OK;
         break;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void verify_predict(const struct model *model, const struct analysis *analysis,
                     const struct plan *plan, struct savings *out)
@@ -49,7 +50,7 @@ static void response_text(const struct savings *s, char *out, size_t size)
 }
 
 enum verify_answer verify_judge(const struct savings *s, enum objective objective, double tolerance,
-                                int64_t messages, char *why, size_t size)
+                                int64_t messages, bool mends, char *why, size_t size)
 {
     char response[80];
     response_text(s, response, sizeof response);
@@ -74,5 +75,8 @@ enum verify_answer verify_judge(const struct savings *s, enum objective objectiv
              100 * s->local_before, 100 * s->local_predicted, response,
              (long long)s->hosts_realised, (long long)s->hosts_before,
              (long long)s->hosts_predicted);
-    return worse ? VERIFY_WORSE : VERIFY_KEEP;
+    size_t said = strlen(why);
+    if (worse && mends) /* put back, the rule would be broken again, and the same plan be made */
+        snprintf(why + said, size - said, "; kept: it mends a broken rule");
+    return worse && !mends ? VERIFY_WORSE : VERIFY_KEEP;
 }

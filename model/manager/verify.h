@@ -31,8 +31,10 @@ void verify_measure(const struct model *model, const struct analysis *analysis,
 
 /* Compares; `why` (size bytes) gets words and numbers. Worse means, each beyond `tolerance`
  * relative to before: less traffic stays on a host, unless the plan said so; a longer response
- * time; or, when fewer hosts were the objective, more hosts than before. */
+ * time; or, when fewer hosts were the objective, more hosts than before. What `mends` a rule that was
+ * broken is kept all the same. */
 enum verify_answer verify_judge(const struct savings *savings, enum objective objective,
-                                double tolerance, int64_t messages, char *why, size_t size);
+                                double tolerance, int64_t messages, bool mends, char *why,
+                                size_t size);
 
 #endif

@@ -202,6 +202,34 @@ static void with_no_moves(struct fixture *f)
 {
     plan_to(f, (const int[]){0, 1, 2, 2});
 }
+static void with_apart(struct fixture *f, int first, int second)
+{
+    struct rule *rule = ARRAY_PUSH(f->model->rules, f->model->n_rules);
+    rule->kind = RULE_APART;
+    rule->services = mem_array(2, sizeof *rule->services);
+    rule->services[0] = first;
+    rule->services[1] = second;
+    rule->n_services = 2;
+    rule->max_per_host = 1;
+}
+static void with_a_rule_mended(struct fixture *f)
+{
+    with_apart(f, 2, 3);                    /* c and d are on one host, as nobody may be now */
+    plan_to(f, (const int[]){0, 1, 2, 1}); /* and what d costs is more than it gains */
+    f->app.min_gain = 0.005;
+    f->app.min_plan_gain = 0.01;
+}
+static void with_a_rule_mended_and_others(struct fixture *f)
+{
+    with_apart(f, 2, 3);
+    plan_to(f, (const int[]){1, 0, 2, 1}); /* a and b change places: one of them is enough */
+    f->app.min_gain = 0.005;
+}
+static void with_a_rule_that_was_kept(struct fixture *f)
+{
+    with_apart(f, 0, 1);
+    plan_to(f, (const int[]){1, 0, 2, 2});
+}
 static void with_everything_resting(struct fixture *f)
 {
     f->app.cooldown_ms = 100;
@@ -239,6 +267,9 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         {with_worth_and_full_hosts, CALM_GO, "b", 'c', "gains -0.1000 per restarted replica"},
         {with_plan_gain, CALM_NOTHING, "", 0, "gains 0.5000 in all, less than 0.6"},
         {with_no_better_plan, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
+        {with_a_rule_mended, CALM_GO, "d", 0, "mends a broken rule"},
+        {with_a_rule_mended_and_others, CALM_GO, "bd", 'a', "per restarted replica"},
+        {with_a_rule_that_was_kept, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
         {with_no_moves, CALM_NOTHING, "", 0, "no moves: because"},
         {with_everything_resting, CALM_NOTHING, "", 0,
          "all 3 moves left out, the first: cool-down"},

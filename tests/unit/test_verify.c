@@ -74,9 +74,14 @@ static void test_judge_when_worse_beyond_tolerance_then_says_what_and_how_much(v
                                   .hosts_realised = rows[i].hosts[2]};
         char why[300];
         assert_int_equal(
-            verify_judge(&s, rows[i].objective, 0.1, rows[i].messages, why, sizeof why),
+            verify_judge(&s, rows[i].objective, 0.1, rows[i].messages, false, why, sizeof why),
             rows[i].answer);
         assert_non_null(strstr(why, rows[i].why));
+        enum verify_answer mending =
+            verify_judge(&s, rows[i].objective, 0.1, rows[i].messages, true, why, sizeof why);
+        bool worse = rows[i].answer == VERIFY_WORSE;
+        assert_int_equal(mending, worse ? VERIFY_KEEP : rows[i].answer);
+        assert_int_equal(strstr(why, "kept: it mends a broken rule") != NULL, worse);
     }
 }
 

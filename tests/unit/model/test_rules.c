@@ -188,6 +188,24 @@ static void test_model_rules_kept_when_broken_before_allows_no_more(void **state
     assert_int_equal(model_rules_kept(model, before, elsewhere, &err), -1);
 }
 
+static void test_model_rules_mended_when_broken_less_names_the_services(void **state)
+{
+    AUTO(model) struct model *model = four_hosts();
+    AUTO_FREE int *before = model_placement(model);
+    int less[] = {0, 3, 1, -1, 2}, elsewhere[] = {3, 3, 1, -1, 2};
+
+    (void)state;
+    assert_null(model_rules_mended(model, before, less)); /* no rules, nothing to mend */
+    add_rule(model, RULE_APART, 0)->max_per_host = 1; /* h0 has two */
+    AUTO_FREE bool *mended = model_rules_mended(model, before, less);
+    assert_non_null(mended);
+    for (size_t s = 0; s < model->n_services; s++)
+        assert_int_equal(mended[s], s == 0);
+    assert_null(model_rules_mended(model, before, before));
+    assert_null(model_rules_mended(model, before, elsewhere)); /* as broken, on another host */
+    assert_null(model_rules_mended(model, less, before));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_model_rules_hold_when_together_is_parted_names_it),
         cmocka_unit_test(test_model_rules_hold_when_any_kind_is_broken_names_it),
         cmocka_unit_test(test_model_rules_kept_when_broken_before_allows_no_more),
+        cmocka_unit_test(test_model_rules_mended_when_broken_less_names_the_services),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
