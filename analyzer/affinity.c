@@ -110,13 +110,44 @@ static int pairs_count(struct pairs *pairs, const struct model *model, struct an
     return 0;
 }
 
-static double degree_of(const struct affinity *row, const struct analysis *totals)
+/* m and d of Eq. 1 as far as they count: those of services with a weight count so often, those
+ * between tenants not at all (interfaces.md 1.9 rule 14). */
+struct totals {
+    double count, bytes;
+};
+
+static bool is_plain(const struct model *model)
 {
-    double w = totals->weight_used, degree = 0;
+    for (size_t s = 0; s < model->n_services; s++)
+        if (model->services[s].tenant || model->services[s].weight != 1)
+            return false;
+    return true;
+}
+
+static struct totals totals_of(const struct model *model, const struct pairs *pairs,
+                               const struct analysis *all)
+{
+    struct totals totals = {(double)all->count, (double)all->bytes};
+    if (is_plain(model))
+        return totals;
+    totals = (struct totals){0, 0};
+    for (size_t i = 0; i < pairs->n_rows; i++) {
+        const struct affinity *row = &pairs->rows[i];
+        double weight = model_pair_weight(model, row->level, row->a, row->b);
+        totals.count += weight * (double)row->count;
+        totals.bytes += row->bytes > 0 ? weight * (double)row->bytes : 0;
+    }
+    return totals;
+}
+
+static double degree_of(const struct model *model, const struct affinity *row,
+                        const struct totals *totals, double w)
+{
+    double weight = model_pair_weight(model, row->level, row->a, row->b), degree = 0;
     if (totals->count > 0)
-        degree += (double)row->count / (double)totals->count * w;
+        degree += weight * (double)row->count / totals->count * w;
     if (totals->bytes > 0 && row->bytes > 0)
-        degree += (double)row->bytes / (double)totals->bytes * (1 - w);
+        degree += weight * (double)row->bytes / totals->bytes * (1 - w);
     return degree;
 }
 
@@ -177,8 +208,10 @@ static int affinity_analyze(const struct model *model, double weight, struct ana
         if (pairs_count(&pairs, model, result, err) < 0)
             return -1;
         result->weight_used = result->bytes < 0 ? 1 : weight;
+        const struct totals totals = totals_of(model, &pairs, result);
         for (size_t i = 0; i < pairs.n_rows; i++)
-            pairs.rows[i].degree = degree_of(&pairs.rows[i], result);
+            pairs.rows[i].degree =
+                degree_of(model, &pairs.rows[i], &totals, result->weight_used);
         pairs_take(&pairs, model, &result->rows, &result->n_rows);
     }
     AUTO_PAIRS struct pairs services = {0};

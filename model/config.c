@@ -31,8 +31,8 @@ struct raw_app {
     struct raw_drift drift;
     char **lists[5]; /* namespaces, services, metrics, messages, windows */
     uint32_t n_lists[5];
-    struct raw_option *aliases;
-    uint32_t n_aliases;
+    struct raw_option *aliases, *tenants;
+    uint32_t n_aliases, n_tenants;
 };
 struct raw_config {
     char *values[CONFIG_MAX_KEYS];
@@ -67,7 +67,7 @@ static const cyaml_schema_value_t source_entry = {
 
 /* The schema, built once per read from the key tables. */
 struct schema {
-    cyaml_schema_field_t app_fields[CONFIG_MAX_KEYS + N_LISTS + 3];
+    cyaml_schema_field_t app_fields[CONFIG_MAX_KEYS + N_LISTS + 4];
     cyaml_schema_field_t drift_fields[DRIFT_KEYS];
     cyaml_schema_field_t top_fields[CONFIG_MAX_KEYS + 4];
     struct webhooks_schema webhooks;
@@ -116,6 +116,9 @@ static void schema_build(struct schema *s)
                                         &config_text_entry, sizeof(char *), false);
     s->app_fields[n++] = config_list_field("aliases", offsetof(struct raw_app, aliases),
                                     offsetof(struct raw_app, n_aliases), &option_entry,
+                                    sizeof(struct raw_option), false);
+    s->app_fields[n++] = config_list_field("tenants", offsetof(struct raw_app, tenants),
+                                    offsetof(struct raw_app, n_tenants), &option_entry,
                                     sizeof(struct raw_option), false);
     s->app_fields[n++] = (cyaml_schema_field_t){
         .key = "drift",
@@ -244,8 +247,8 @@ static int windows_set(const struct reading *r, const char *prefix, const struct
                        struct config_app *app)
 {
     for (size_t i = 0; i < raw->n_lists[LIST_WINDOWS]; i++) {
-        struct config_window window;
-        if (config_window_parse(raw->lists[LIST_WINDOWS][i], &window)) {
+        struct week window;
+        if (week_parse(raw->lists[LIST_WINDOWS][i], &window)) {
             char key[32];
             snprintf(key, sizeof key, "windows[%zu]", i);
             return config_bad(r, prefix, key,
@@ -353,7 +356,9 @@ static int app_set(const struct reading *r, const struct raw_app *raw, size_t in
         list_set(r, prefix, raw, LIST_MESSAGES, &app->messages, &app->n_messages) ||
         windows_set(r, prefix, raw, app) || drift_set(r, prefix, raw, app) ||
         options_set(r, prefix, "aliases", raw->aliases, raw->n_aliases, false, &app->aliases,
-                    &app->n_aliases))
+                    &app->n_aliases) ||
+        options_set(r, prefix, "tenants", raw->tenants, raw->n_tenants, false, &app->tenants,
+                    &app->n_tenants))
         return -1;
     return app_check(r, prefix, config, app);
 }
@@ -453,6 +458,7 @@ void config_free(struct config *config)
         config_strings_free(app->metrics, app->n_metrics);
         config_strings_free(app->messages, app->n_messages);
         options_free(app->aliases, app->n_aliases);
+        options_free(app->tenants, app->n_tenants);
         free(app->windows);
     }
     config_texts_free(config_top_keys, config);

@@ -9,6 +9,7 @@
 #include "model/base/err.h"
 #include "model/base/log.h"
 #include "model/base/mem.h"
+#include "model/base/week.h"
 #include "model/plan.h"
 
 enum app_mode { MODE_OBSERVE, MODE_PROPOSE, MODE_ACT };
@@ -21,11 +22,6 @@ struct config_source { /* sources: the adapters by name; apps refer to them */
     char *name, *type;
     struct config_option *options;
     size_t n_options;
-};
-
-struct config_window { /* "Mon-Fri 22:00-06:00", UTC; over midnight it belongs to the day it began */
-    unsigned days;           /* bit 0 Monday … bit 6 Sunday */
-    int from_min, to_min;    /* minutes of the day, 0 … 1440; from > to: over midnight */
 };
 
 /* A cycle before its time, when traffic or response times have left what the placement was planned
@@ -74,9 +70,11 @@ struct config_app {
     double min_coverage;       /* below: dry run only; default 0.8 */
     double worse_tolerance;    /* verification: relative worsening that is accepted; default 0.1 */
     double headroom_cpu, headroom_mem; /* share of every host kept free; default 0 */
-    struct config_window *windows; /* moves only then; empty: always */
+    struct week *windows; /* moves only then; empty: always */
     size_t n_windows;
     char *tenant;              /* default: the namespace */
+    struct config_option *tenants; /* namespace → tenant, where it is another than that */
+    size_t n_tenants;
     struct config_drift drift;
 };
 

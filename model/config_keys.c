@@ -111,7 +111,8 @@ const struct key config_app_keys[] = {
     {.name = "headroom_mem", .kind = KEY_RATIO, .offset = APP(headroom_mem), .fallback = "0",
      .max = 0.95, .help = "share of every host's memory that plans leave free"},
     {.name = "tenant", .kind = KEY_NAME, .offset = APP(tenant),
-     .help = "whose app it is; default: its namespace"},
+     .help = "whose services these are; default: their namespace. Traffic between different tenants "
+             "places nothing"},
     {.name = NULL},
 };
 
@@ -142,5 +143,7 @@ const struct list_key config_app_lists[] = {
     {"messages", "sources of traffic, in order"},
     {"windows", "moves only then, UTC, like \"Mon-Fri 22:00-06:00\"; empty: always"},
     {"aliases", "{name, value}: a foreign tool's name for one of our services"},
+    {"tenants", "{name, value}: a namespace, and the tenant whose it is; namespaces of one tenant "
+                "are placed by what they say to each other"},
     {NULL, NULL},
 };

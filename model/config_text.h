@@ -10,8 +10,6 @@
 int config_text_set(const struct key *key, const char *text, void *base, char *why, size_t size);
 /* "1GiB", "512 MiB", "64KiB", "1000000" (bytes); -1 when it is none. */
 int size_parse(const char *text, int64_t *out_bytes);
-/* "Mon-Fri 22:00-06:00", "Sat,Sun 00:00-24:00", "08:00-20:00" (every day); -1 when it is none. */
-int config_window_parse(const char *text, struct config_window *out);
 /* NULL, or why this source option is a secret in the open: secrets come as *_file paths. */
 const char *config_secret_problem(const char *name, const char *value);
 

@@ -42,6 +42,7 @@ static void service_wipe(struct service *service)
     free(service->name);
     free(service->app);
     free(service->version);
+    free(service->tenant);
 }
 
 static void costs_free(struct network_cost *costs, size_t n)
@@ -133,6 +134,7 @@ static void services_copy(struct model *to, const struct model *from)
         service->name = mem_strdup(service->name);
         service->app = mem_strdup(service->app);
         service->version = mem_strdup(service->version);
+        service->tenant = mem_strdup(service->tenant);
         service->depends_on = array_copy(service->depends_on, service->n_depends_on,
                                          sizeof *service->depends_on);
         for (size_t j = 0; j < service->n_depends_on; j++)
@@ -232,6 +234,7 @@ int model_add_service(struct model *model, const char *name, struct err *err)
     struct service *service = ARRAY_PUSH(model->services, model->n_services);
     service->name = mem_strdup(name);
     service->movable = true;
+    service->weight = 1;
     names_add(&model->service_names, service->name, (int)model->n_services - 1);
     return (int)model->n_services - 1;
 }
@@ -300,6 +303,17 @@ int model_ends(const struct model *model, const char *src, const char *dst, enum
     *src_index = a;
     *dst_index = b;
     return 0;
+}
+
+double model_pair_weight(const struct model *model, enum level level, int a, int b)
+{
+    const struct service *x, *y;
+
+    x = &model->services[level == LEVEL_SERVICE ? a : model->instances[a].service];
+    y = &model->services[level == LEVEL_SERVICE ? b : model->instances[b].service];
+    if (x->tenant && y->tenant && strcmp(x->tenant, y->tenant) != 0)
+        return 0;
+    return x->weight * y->weight;
 }
 
 const char *model_end_name(const struct model *model, enum level level, int index)

@@ -16,6 +16,7 @@
 
 #define MODEL_MAX_NUMBER INT64_C(1000000000000000) /* 10^15, contract.md 2 */
 #define MODEL_MAX_INSTANCES 1000000                /* contract.md 2 */
+#define MODEL_MAX_WEIGHT 1000                     /* of a service, against the default of 1 */
 #define MODEL_MAX_ROWS 10000000                    /* contract.md 2: messages, affinities */
 
 struct label {
@@ -57,6 +58,8 @@ struct service {
     bool stateful;
     bool movable;
     bool rollout; /* a rollout or scaling is in progress: no moves now (extension, default false) */
+    char *tenant;  /* traffic with services of another one places nothing (extension); NULL: none */
+    double weight; /* its messages and bytes count so often (extension, default 1) */
     struct dependency *depends_on;
     size_t n_depends_on;
 };
@@ -179,6 +182,9 @@ int model_end(const struct model *model, const char *name, enum level *level);
 /* Resolves both; a row with one end of each kind counts at service level. -1 if either is none. */
 int model_ends(const struct model *model, const char *src, const char *dst, enum level *level,
                int *src_index, int *dst_index);
+/* How often the traffic of two ends counts: the product of their services' weights, 0 between
+ * tenants. */
+double model_pair_weight(const struct model *model, enum level level, int a, int b);
 /* The name of an end. */
 const char *model_end_name(const struct model *model, enum level level, int index);
 

@@ -57,6 +57,9 @@ static int host_check(const struct host *host, struct err *err)
 static int service_check(const struct model *model, const struct service *service,
                          struct err *err)
 {
+    if (!(service->weight >= 0 && service->weight <= MODEL_MAX_WEIGHT))
+        return err_set(err, ERR_INPUT, "service %s: weight must be from 0 to %d", service->name,
+                       MODEL_MAX_WEIGHT);
     for (size_t i = 0; i < service->n_depends_on; i++) {
         const struct dependency *on = &service->depends_on[i];
         if (model_service(model, on->service) < 0)

@@ -123,6 +123,9 @@ static void put_service(struct buf *out, const struct service *service)
     put_bool_unless(out, "movable", service->movable, true);
     put_bool_unless(out, "rollout", service->rollout, false);
     put_text_if(out, "version", service->version);
+    put_text_if(out, "tenant", service->tenant);
+    if (service->weight != 1)
+        put_real(out, "weight", service->weight);
     if (service->n_depends_on == 0)
         return;
     begin_array(out, "depends_on");

@@ -221,9 +221,9 @@ static int read_dependencies(struct service *service, const struct jval *list, s
 
 static int read_service(struct model *model, const struct jval *v, struct err *err)
 {
-    static const char *const keys[] = {"name",    "app",     "stateful",   "movable",
-                                       "rollout", "version", "depends_on", NULL};
-    struct jval name_at;
+    static const char *const keys[] = {"name",    "app",        "stateful", "movable", "rollout",
+                                       "version", "depends_on", "tenant",   "weight",  NULL};
+    struct jval name_at, weight = jval_get(v, "weight");
     const char *name;
 
     if (jval_object(v, keys, err) < 0)
@@ -241,7 +241,10 @@ static int read_service(struct model *model, const struct jval *v, struct err *e
         jval_opt_bool(v, "stateful", &service->stateful, err) < 0 ||
         jval_opt_bool(v, "movable", &service->movable, err) < 0 ||
         jval_opt_bool(v, "rollout", &service->rollout, err) < 0 ||
-        read_opt_text(v, "version", WHY_MAX_BYTES, &service->version, err) < 0)
+        read_opt_text(v, "version", WHY_MAX_BYTES, &service->version, err) < 0 ||
+        read_opt_name(v, "tenant", &service->tenant, err) < 0 ||
+        (!jval_absent(&weight) &&
+         jval_real(&weight, 0, MODEL_MAX_WEIGHT, &service->weight, err) < 0))
         return -1;
     struct jval list = jval_get(v, "depends_on");
     return read_dependencies(service, &list, err);

@@ -131,6 +131,31 @@ static int decode_aliases(const struct jval *root, struct collect *out, struct e
     return 0;
 }
 
+static int decode_tenants(const struct jval *root, struct collect *out, struct err *err)
+{
+    static const char *const keys[] = {"name", "value", NULL};
+    struct jval list = jval_get(root, "tenants"), all = jval_get(root, "tenant");
+    size_t n;
+    if (!jval_null(&all) && !jval_absent(&all) && jval_name(&all, &out->tenant, err))
+        return -1;
+    if (jval_absent(&list))
+        return 0;
+    if (jval_array(&list, MAX_SCOPE, &n, err))
+        return -1;
+    out->tenants = mem_array(n + 1, sizeof *out->tenants);
+    for (size_t i = 0; i < n; i++) {
+        struct jval item = jval_at(&list, i);
+        if (jval_object(&item, keys, err))
+            return -1;
+        struct jval name = jval_get(&item, "name"), value = jval_get(&item, "value");
+        if (jval_name(&name, &out->tenants[i].space, err) ||
+            jval_name(&value, &out->tenants[i].tenant, err))
+            return -1;
+    }
+    out->n_tenants = n;
+    return 0;
+}
+
 static int decode_headroom(const struct jval *root, struct collect *out, struct err *err)
 {
     static const char *const keys[] = {"cpu", "mem", NULL};
@@ -146,8 +171,8 @@ static int decode_headroom(const struct jval *root, struct collect *out, struct 
 
 static int decode_root(const struct jval *root, struct collect *out, struct err *err)
 {
-    static const char *const keys[] = {"v",       "app",     "from_ms",  "to_ms",
-                                       "sources", "aliases", "headroom", NULL};
+    static const char *const keys[] = {"v",       "app",    "from_ms", "to_ms",    "sources",
+                                       "aliases", "tenant", "tenants", "headroom", NULL};
     if (jval_object(root, keys, err))
         return -1;
     int64_t version;
@@ -157,7 +182,7 @@ static int decode_root(const struct jval *root, struct collect *out, struct err 
         jval_int(&from, 0, MAX_TIME_MS, &out->window.from_ms, err) ||
         jval_int(&to, 0, MAX_TIME_MS, &out->window.to_ms, err) ||
         decode_sources(root, out, err) || decode_aliases(root, out, err) ||
-        decode_headroom(root, out, err))
+        decode_tenants(root, out, err) || decode_headroom(root, out, err))
         return -1;
     if (out->window.to_ms < out->window.from_ms)
         return jval_error(&to, err, "is before from_ms");
@@ -194,6 +219,7 @@ void collect_wipe(struct collect *collect)
     sources_free(collect->metrics, collect->n_metrics);
     sources_free(collect->messages, collect->n_messages);
     free(collect->aliases);
+    free(collect->tenants);
     free(collect->received);
     json_decref(collect->tree);
     memset(collect, 0, sizeof *collect);

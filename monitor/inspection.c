@@ -221,6 +221,56 @@ static int64_t share_of(double share, int64_t capacity)
     return (int64_t)ceil(share * (double)capacity);
 }
 
+/* Whose a service is: as listed, else as the app says, else its namespace's (interfaces.md 1.9 rule
+ * 14). Names without a namespace are of clusters that have none. */
+static const char *tenant_of(const struct collect *collect, const char *space)
+{
+    for (size_t i = 0; space && i < collect->n_tenants; i++)
+        if (strcmp(collect->tenants[i].space, space) == 0)
+            return collect->tenants[i].tenant;
+    return collect->tenant ? collect->tenant : space;
+}
+
+static int service_of(const struct model *model, enum level level, int end)
+{
+    return level == LEVEL_SERVICE ? end : model->instances[end].service;
+}
+
+static bool is_foreign(const struct model *model, const struct message *row)
+{
+    const char *a = model->services[service_of(model, row->level, row->src)].tenant;
+    const char *b = model->services[service_of(model, row->level, row->dst)].tenant;
+    return a && b && strcmp(a, b) != 0;
+}
+
+/* Who may send spans could else choose his neighbours. */
+static void set_tenants(const struct collect *collect, struct inspection *in)
+{
+    struct model *model = in->model;
+    const struct message *most = NULL;
+    int64_t count = 0;
+    for (size_t s = 0; s < model->n_services; s++) {
+        const char *name = model->services[s].name, *slash = strchr(name, '/');
+        AUTO_FREE char *space = slash ? mem_strndup(name, (size_t)(slash - name)) : NULL;
+        free(steal(model->services[s].tenant));
+        model->services[s].tenant = mem_strdup(tenant_of(collect, space));
+    }
+    for (size_t i = 0; i < model->n_messages; i++) {
+        const struct message *row = &model->messages[i];
+        if (!is_foreign(model, row))
+            continue;
+        count = count < MODEL_MAX_NUMBER ? count + row->count : count;
+        most = !most || row->count > most->count ? row : most;
+    }
+    if (!most)
+        return;
+    inspection_note(
+        in, "tenants", count,
+        "%lld messages between services of different tenants place nothing, most of them %s to %s",
+        (long long)count, model->services[service_of(model, most->level, most->src)].name,
+        model->services[service_of(model, most->level, most->dst)].name);
+}
+
 static void finish_model(const struct collect *collect, struct inspection *in,
                          struct identity *identity)
 {
@@ -228,6 +278,7 @@ static void finish_model(const struct collect *collect, struct inspection *in,
     for (size_t s = 0; s < model->n_services; s++)
         if (!model->services[s].app)
             model->services[s].app = mem_strdup(collect->app.name);
+    set_tenants(collect, in);
     model->has_messages = true; /* it was asked for, even where there is none */
     model->from_ms = collect->window.from_ms;
     model->to_ms = collect->window.to_ms;

@@ -19,6 +19,11 @@ struct collect {
     size_t n_metrics, n_messages;
     struct collect_alias *aliases;
     size_t n_aliases;
+    const char *tenant; /* of all services but those of: NULL: their namespace */
+    struct collect_tenant {
+        const char *space, *tenant;
+    } *tenants;
+    size_t n_tenants;
     struct received *received; /* owned array: what was sent to us for its sources */
     size_t n_received;
     double headroom_cpu, headroom_mem; /* share of every host to be kept free */

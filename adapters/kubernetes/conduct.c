@@ -11,6 +11,7 @@
 #include "adapters/kubernetes/rollout.h"
 #include "adapters/kubernetes/selector.h"
 #include "model/base/clock.h"
+#include "model/base/week.h"
 
 #define HOSTNAME "kubernetes.io/hostname"
 #define MIN_REVISIONS 3 /* rule 9: our move uses one up, and its undo another */
@@ -281,6 +282,17 @@ static bool accepts_pins(const struct conduct *c, char *why, size_t size)
     return true;
 }
 
+/* --- annotation remap/window --- */
+
+static bool keeps_window(const struct conduct *c, char *why, size_t size)
+{
+    const char *list =
+        kube_text(kube_path(c->workload, "metadata", "annotations"), "remap/window");
+    bool open = false;
+    return !list || (week_list_open(list, c->now_ms, &open) == 0 && open) ||
+           no(why, size, "annotated remap/window: %.100s (UTC): not now", list);
+}
+
 /* --- 11: not ours to touch --- */
 
 static bool is_ours_to_touch(const struct conduct *c, char *why, size_t size)
@@ -432,6 +444,7 @@ static const struct {
     {"required", keeps_required, true},
     {"nodes", keeps_off_nodes, true},
     {"room", room_fits, true},
+    {"window", keeps_window, true},
 };
 
 const char *conduct_problem(const struct conduct *conduct, char *why, size_t size)

@@ -14,7 +14,7 @@ struct kube_owner { /* the owner reference with controller: true */
 };
 
 struct kube_wish { /* annotations of contract.md 7; NULL: not given */
-    char *keep_with, *keep_apart, *window;
+    char *keep_with, *keep_apart, *window, *weight;
 };
 
 struct kube_meta {

@@ -91,10 +91,12 @@ static struct kube_wish *decode_wish(const json_t *annotations)
     const char *with = kube_text(annotations, "remap/keep-with");
     const char *apart = kube_text(annotations, "remap/keep-apart");
     const char *window = kube_text(annotations, "remap/window");
-    if (!with && !apart && !window)
+    const char *weight = kube_text(annotations, "remap/weight");
+    if (!with && !apart && !window && !weight)
         return NULL;
     struct kube_wish *wish = mem_alloc(sizeof *wish);
-    *wish = (struct kube_wish){mem_strdup(with), mem_strdup(apart), mem_strdup(window)};
+    *wish = (struct kube_wish){mem_strdup(with), mem_strdup(apart), mem_strdup(window),
+                               mem_strdup(weight)};
     return wish;
 }
 
@@ -145,6 +147,7 @@ void kube_meta_wipe(struct kube_meta *meta)
         free(meta->wish->keep_with);
         free(meta->wish->keep_apart);
         free(meta->wish->window);
+        free(meta->wish->weight);
         free(meta->wish);
     }
 }

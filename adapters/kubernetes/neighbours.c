@@ -431,6 +431,20 @@ static void wish_list(struct work *work, int service, const char *list, bool wit
             wish_named(work, service, name, with);
 }
 
+/* How often its traffic counts, against 1 of others: a decimal number. */
+static void wish_weight(struct work *work, int service, const char *text)
+{
+    char *end;
+    double weight = strtod(text, &end);
+    if (end != text && !*end && strspn(text, "0123456789.") == strlen(text) &&
+        weight <= MODEL_MAX_WEIGHT)
+        work->model->services[service].weight = weight;
+    else
+        inspection_note(work->build->in, "annotation", 1,
+                        "remap/weight of %s is no number from 0 to %d: %.40s",
+                        work->model->services[service].name, MODEL_MAX_WEIGHT, text);
+}
+
 static void wish_all(struct work *work, int service)
 {
     const struct kube_workload *workload = work->build->tops[service].workload;
@@ -439,6 +453,8 @@ static void wish_all(struct work *work, int service)
         return;
     wish_list(work, service, wish->keep_with, true);
     wish_list(work, service, wish->keep_apart, false);
+    if (wish->weight)
+        wish_weight(work, service, wish->weight);
 }
 
 /* --- all --- */

@@ -7,6 +7,7 @@
 #include "adapters/kubernetes/selector.h"
 #include "model/base/clock.h"
 #include "model/base/mem.h"
+#include "model/base/week.h"
 
 static bool is(const char *text, const char *wanted)
 {
@@ -27,6 +28,20 @@ static char *owner_why(const struct kube_pod *pod, const struct kube_top *top)
     if (!top->workload || is(top->kind, "ReplicaSet"))
         return mem_printf("owned by %s %s, which remap does not steer", top->kind, top->name);
     return NULL;
+}
+
+/* Moved only at times that its owner allows; at none where nobody can read which. */
+static char *window_why(const struct kube_build *build, const struct kube_wish *wish)
+{
+    bool open = false;
+    if (!wish || !wish->window)
+        return NULL;
+    if (week_list_open(wish->window, build->choice->now_ms, &open))
+        return mem_printf("annotated remap/window: %.100s, which is no time of the week such as "
+                          "Mon-Fri 22:00-06:00",
+                          wish->window);
+    return open ? NULL
+                : mem_printf("annotated remap/window: %.100s (UTC): not now", wish->window);
 }
 
 /* A release wants to be watched before anything else changes (interfaces.md 1.9 rule 9). */
@@ -116,5 +131,7 @@ char *kube_pinned_why(const struct kube_build *build, const struct kube_pod *pod
         why = workload_why(build, top->workload);
     if (!why)
         why = volume_why(build, top->workload, pod);
+    if (!why)
+        why = window_why(build, top->workload->meta.wish);
     return why ? why : budget_why(build, top->workload, pod);
 }

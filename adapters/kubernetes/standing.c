@@ -10,7 +10,7 @@
 /* Rules that need more than the workload, or have a place of their own in the model. */
 static bool is_judged_elsewhere(const char *rule)
 {
-    static const char *const names[] = {"rollout", "scaling", "budgets", "volumes"};
+    static const char *const names[] = {"rollout", "scaling", "budgets", "volumes", "window"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(names[i], rule) == 0)
             return true;

@@ -158,6 +158,10 @@ static void put_collect(struct manager *m, const struct config_app *app, int64_t
     buf_puts(out, "}");
     put_key(out, "aliases");
     put_options(out, app->aliases, app->n_aliases);
+    put_key(out, "tenant");
+    json_put_text(out, app->tenant);
+    put_key(out, "tenants");
+    put_options(out, app->tenants, app->n_tenants);
     put_key(out, "headroom");
     buf_puts(out, "{\"cpu\":");
     json_put_real(out, app->headroom_cpu);

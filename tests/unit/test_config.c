@@ -296,8 +296,8 @@ static void test_window_when_asked_then_days_and_midnight_count(void **state)
         {"Sun-Mon 10:00-11:00", SAT_0000 + 82 * HOUR, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct config_window window;
-        assert_int_equal(config_window_parse(rows[i].window, &window), 0);
+        struct week window;
+        assert_int_equal(week_parse(rows[i].window, &window), 0);
         const struct config_app app = {.windows = &window, .n_windows = 1};
         assert_int_equal(config_app_open(&app, rows[i].at_ms), rows[i].open);
     }
@@ -308,8 +308,25 @@ static void test_window_when_asked_then_days_and_midnight_count(void **state)
                                         "Mon 08:60-09:00", "Mon 8:00-9:00", "Mo 08:00-09:00",
                                         "Mon- 08:00-09:00", "Mon 08:00-09:00 "};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        struct config_window window;
-        assert_int_equal(config_window_parse(wrong[i], &window), -1);
+        struct week window;
+        assert_int_equal(week_parse(wrong[i], &window), -1);
+    }
+    static const struct {
+        const char *list;
+        int rc;
+        bool open;
+    } lists[] = {{"Sat 00:00-01:00", 0, true},
+                 {"Sun 00:00-01:00", 0, false},
+                 {"Sun 00:00-01:00; Sat,Mon 00:00-01:00 ", 0, true},
+                 {"Sat 00:00-01:00;", -1, false},
+                 {"at night", -1, false},
+                 {"", -1, false},
+                 {"Sat 00:00-01:00; Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun,Sun 00:00-01:00",
+                  -1, false}};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        bool open = false;
+        assert_int_equal(week_list_open(lists[i].list, SAT_0000, &open), lists[i].rc);
+        assert_int_equal(open, lists[i].open);
     }
 }
 

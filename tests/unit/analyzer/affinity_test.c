@@ -239,9 +239,80 @@ static void test_weight_when_out_of_range_then_usage(void **state)
     }
 }
 
+/* "a1-b1 0.75 b1-c1 0.25", … */
+static void degrees_text(const struct model *model, const struct analysis *analysis, char *out,
+                         size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < analysis->n_rows; i++) {
+        const struct affinity *row = &analysis->rows[i];
+        at += (size_t)snprintf(out + at, size - at, "%s%s-%s %.4f", i ? " " : "",
+                               model_end_name(model, row->level, row->a),
+                               model_end_name(model, row->level, row->b), row->degree);
+    }
+}
+
+/* A, B, C of one replica each; A-B and B-C 30 messages of 10 bytes in all, A-C 60 of 40. */
+static struct model *triangle(void)
+{
+    static const int rows[][4] = {{0, 1, 30, 10}, {1, 2, 30, 10}, {2, 0, 60, 40}};
+    struct err err = ERR_INIT;
+    struct model *model = model_new();
+    for (int i = 0; i < 3; i++) {
+        char name[] = {(char)('A' + i), '\0'};
+        model_add_instance(model, name, model_add_service(model, name, &err), -1, &err);
+    }
+    model->has_messages = true;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        *ARRAY_PUSH(model->messages, model->n_messages) =
+            (struct message){.src = rows[i][0], .dst = rows[i][1], .count = rows[i][2],
+                             .bytes = rows[i][3], .mean_ms = -1};
+    return model;
+}
+
+static void test_rule_14_tenants_when_services_are_of_two_then_their_edge_counts_nothing(
+    void **state)
+{
+    (void)state;
+    AUTO(model) struct model *model = triangle();
+    char text[200];
+    model->services[0].tenant = mem_strdup("shop");
+    model->services[1].tenant = mem_strdup("shop");
+    model->services[2].tenant = mem_strdup("bank");
+    AUTO(analysis) struct analysis *got = analyze(model, 0.5);
+    degrees_text(model, got, text, sizeof text);
+    assert_string_equal(text, "A-B 1.0000 A-C 0.0000 B-C 0.0000"); /* listed, at 0 */
+    assert_int_equal(got->count, 120);                             /* what was seen was seen */
+    free(steal(model->services[2].tenant));
+    AUTO(analysis) struct analysis *none = analyze(model, 1); /* of no tenant: with everybody */
+    degrees_text(model, none, text, sizeof text);
+    assert_string_equal(text, "A-C 0.5000 A-B 0.2500 B-C 0.2500");
+}
+
+static void test_annotation_weight_when_a_service_has_one_then_its_traffic_counts_so_often(
+    void **state)
+{
+    (void)state;
+    AUTO(model) struct model *model = triangle();
+    char text[200];
+    model->services[1].weight = 4; /* B: 120 + 120 + 60 messages, 40 + 40 + 40 bytes */
+    AUTO(analysis) struct analysis *got = analyze(model, 0.5);
+    degrees_text(model, got, text, sizeof text);
+    assert_string_equal(text, "A-B 0.3667 B-C 0.3667 A-C 0.2667");
+    model->services[1].weight = 0;
+    AUTO(analysis) struct analysis *none = analyze(model, 0.5);
+    degrees_text(model, none, text, sizeof text);
+    assert_string_equal(text, "A-C 1.0000 A-B 0.0000 B-C 0.0000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_rule_14_tenants_when_services_are_of_two_then_their_edge_counts_nothing),
+        cmocka_unit_test(
+            test_annotation_weight_when_a_service_has_one_then_its_traffic_counts_so_often),
         cmocka_unit_test(test_degrees_when_half_weight_then_golden),
         cmocka_unit_test(test_degrees_when_bytes_only_then_golden),
         cmocka_unit_test(test_degrees_when_counts_only_then_ties_by_name),

@@ -354,6 +354,18 @@ static void test_soak_when_somebody_changed_the_template_forbids(void **state)
     allowed(&s);
 }
 
+static void test_annotation_window_when_it_is_closed_forbids(void **state)
+{
+    (void)state;
+    struct scene s = scene();
+    s.meta = ",'annotations':{'remap/window':'Fri 22:00-06:00'}"; /* it is Friday, near midnight */
+    allowed(&s);
+    s.meta = ",'annotations':{'remap/window':'Mon-Thu 22:00-06:00; Sat 10:00-12:00'}";
+    forbidden(&s, "window", "annotated remap/window: Mon-Thu 22:00-06:00; Sat 10:00-12:00 (UTC)");
+    s.meta = ",'annotations':{'remap/window':'at night'}"; /* as nobody knows when */
+    forbidden(&s, "window", "at night");
+}
+
 static void test_history_when_it_is_short_forbids(void **state)
 {
     (void)state;
@@ -646,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_quiet_when_a_rollout_is_in_progress_forbids),
         cmocka_unit_test(test_anti_affinity_when_it_would_block_the_surge_forbids),
         cmocka_unit_test(test_soak_when_somebody_changed_the_template_forbids),
+        cmocka_unit_test(test_annotation_window_when_it_is_closed_forbids),
         cmocka_unit_test(test_history_when_it_is_short_forbids),
         cmocka_unit_test(test_pin_taken_out_by_another_hand_rests_until_the_next_release),
         cmocka_unit_test(test_reverted_by_a_manager_rests_until_an_operator_clears_it),

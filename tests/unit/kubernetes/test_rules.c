@@ -546,7 +546,7 @@ static void test_volume_when_local_then_pinned(void **state)
     assert_string_equal(pinned(f, "db-n3"), "volume pv of claim data is on its node only");
 }
 
-static void test_annotations_when_wished_then_rules_of_the_own_namespace(void **state)
+static void test_rule_14_annotations_when_wished_then_rules_of_the_own_namespace(void **state)
 {
     struct fixture *f = *state;
     four_nodes(f);
@@ -563,6 +563,44 @@ static void test_annotations_when_wished_then_rules_of_the_own_namespace(void **
     /* Rule 14: others' pods are no neighbours to be chosen. */
     assert_null(rule(f, RULE_TOGETHER, "db"));
     assert_true(noted(f, "bank/ledger, which is of another namespace"));
+}
+
+static void test_annotation_weight_when_wished_then_the_services_of_the_model_have_it(void **state)
+{
+    struct fixture *f = *state;
+    four_nodes(f);
+    workload(f, "web", "'remap/weight':'2.5'");
+    workload(f, "cache", "'remap/weight':'0'");
+    workload(f, "db", "'remap/weight':'1e3'");
+    workload(f, "mail", "'remap/weight':'1001'");
+    workload(f, "plain", "'remap/move':'always'");
+    static const char *const names[] = {"web", "cache", "db", "mail", "plain"};
+    static const double weights[] = {2.5, 0, 1, 1, 1};
+    for (size_t i = 0; i < 5; i++)
+        pod(f, names[i], "n1", "");
+    build(f);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(f->model->services[service(f, names[i])].weight == weights[i]);
+    assert_true(noted(f, "remap/weight of shop/db is no number from 0 to 1000: 1e3"));
+    assert_true(noted(f, "remap/weight of shop/mail is no number from 0 to 1000: 1001"));
+}
+
+static void test_annotation_window_when_closed_then_pinned_with_its_words(void **state)
+{
+    struct fixture *f = *state; /* it is Sunday, 2001-09-09 01:46:40 */
+    four_nodes(f);
+    workload(f, "open", "'remap/window':'Mon-Fri 22:00-06:00; Sun 01:00-02:00'");
+    workload(f, "closed", "'remap/window':'Sun 02:00-03:00'");
+    workload(f, "odd", "'remap/window':'at night'");
+    pod(f, "open", "n1", "");
+    pod(f, "closed", "n1", "");
+    pod(f, "odd", "n1", "");
+    build(f);
+    assert_null(pinned(f, "open-n1"));
+    assert_string_equal(pinned(f, "closed-n1"),
+                        "annotated remap/window: Sun 02:00-03:00 (UTC): not now");
+    assert_string_equal(pinned(f, "odd-n1"), "annotated remap/window: at night, which is no time of "
+                                             "the week such as Mon-Fri 22:00-06:00");
 }
 
 static void test_scope_when_namespace_is_excluded_then_its_pods_use_their_host(void **state)
@@ -752,7 +790,9 @@ int main(void)
         TEST(test_rule_12_when_nodes_differ_in_kind_then_pods_stay_on_theirs),
         TEST(test_volume_when_of_one_zone_then_pods_stay_in_it),
         TEST(test_volume_when_local_then_pinned),
-        TEST(test_annotations_when_wished_then_rules_of_the_own_namespace),
+        TEST(test_rule_14_annotations_when_wished_then_rules_of_the_own_namespace),
+        TEST(test_annotation_weight_when_wished_then_the_services_of_the_model_have_it),
+        TEST(test_annotation_window_when_closed_then_pinned_with_its_words),
         TEST(test_scope_when_namespace_is_excluded_then_its_pods_use_their_host),
         TEST(test_scope_when_a_pod_waits_for_the_scheduler_then_left_out_and_told),
         TEST(test_scope_when_pods_are_selected_then_only_those),

@@ -41,7 +41,8 @@ static int fake_inspect(void *ctx, const struct app_scope *app, struct inspectio
     in->model->hosts[host].cpu_cap_millis = 1001;
     in->model->hosts[host].mem_cap_bytes = 1000;
     int a = model_add_service(in->model, "shop/a", err);
-    int b = model_add_service(in->model, "shop/b", err);
+    AUTO_FREE char *second = mem_printf("%s/b", source_option(ctx, "second", "shop"));
+    int b = model_add_service(in->model, second, err);
     model_add_instance(in->model, "shop/a-1", a, 0, err);
     model_add_instance(in->model, "shop/b-1", b, 0, err);
     if (strcmp(source_option(ctx, "broken", "no"), "yes") == 0)
@@ -97,7 +98,7 @@ static int fake_trace(void *ctx, const struct app_scope *app, const struct windo
 
 static const struct option_spec options[] = {
     {"open", "", "yes", false},  {"check", "", "yes", false}, {"empty", "", "no", false},
-    {"broken", "", "no", false}, {NULL, NULL, NULL, false},
+    {"broken", "", "no", false}, {"second", "", "shop", false}, {NULL, NULL, NULL, false},
 };
 static const struct cluster_adapter cluster = {"fake", "", options, fake_open, fake_inspect, NULL,
                                                fake_check, fake_close};
@@ -241,6 +242,40 @@ static void test_inspection_when_no_message_was_seen_then_a_note_says_so(void **
     assert_true(has_note(&in, "no-traffic", "no traffic in the window"));
     model_free(in.model);
     inspection_wipe(&in);
+}
+
+static void test_rule_14_tenants_when_namespaces_differ_then_as_configured(void **state)
+{
+    static const char good[] =
+        REQUEST(SOURCE("c", OPTION("second", "bank")), "", SOURCE("t", ""));
+    static const struct {
+        const char *members, *a, *b;
+    } rows[] = {
+        {"", "shop", "bank"}, /* each namespace is a tenant of its own */
+        {",\"tenant\":null,\"tenants\":[]", "shop", "bank"},
+        {",\"tenant\":\"acme\"", "acme", "acme"},
+        {",\"tenants\":[{\"name\":\"bank\",\"value\":\"shop\"}]", "shop", "shop"},
+        {",\"tenant\":\"acme\",\"tenants\":[{\"name\":\"bank\",\"value\":\"other\"}]", "acme",
+         "other"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct inspection in = {0};
+        struct err err = ERR_INIT;
+        AUTO_FREE char *request =
+            mem_printf("%.*s%s}", (int)(sizeof good - 2), good, rows[i].members);
+        assert_int_equal(run(request, count_step, &in, &err), 0);
+        assert_string_equal(in.model->services[0].tenant, rows[i].a);
+        assert_string_equal(in.model->services[1].tenant, rows[i].b);
+        assert_int_equal(has_note(&in, "tenants",
+                                  "5 messages between services of different tenants place nothing, "
+                                  "most of them shop/a to bank/b"),
+                         strcmp(rows[i].a, rows[i].b) != 0);
+        assert_int_equal(in.model->messages[0].count, 5);          /* seen all the same */
+        assert_int_equal(in.model->traffic.unmapped_count, 3); /* and known */
+        model_free(in.model);
+        inspection_wipe(&in);
+    }
 }
 
 static void test_inspection_when_headroom_is_asked_for_then_hosts_reserve_it(void **state)
@@ -407,6 +442,7 @@ int main(void)
         cmocka_unit_test(
             test_inspection_when_one_of_several_sources_fails_then_the_others_count),
         cmocka_unit_test(test_inspection_when_run_then_cluster_metrics_messages_fill_one_model),
+        cmocka_unit_test(test_rule_14_tenants_when_namespaces_differ_then_as_configured),
         cmocka_unit_test(test_inspection_when_headroom_is_asked_for_then_hosts_reserve_it),
         cmocka_unit_test(test_inspection_when_no_message_was_seen_then_a_note_says_so),
         cmocka_unit_test(
