@@ -1,0 +1,299 @@
+/* Moves that need each other's room, that go side by side, that take whole services, on a scripted
+ * cluster (contract.md 3; design.md 4). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "tests/unit/executor/worlds.h"
+#include "tests/support/small.h"
+
+/* --- unordered plans --- */
+
+static void test_swap_when_a_host_is_free_takes_a_detour_with_its_own_row(void **state)
+{
+    (void)state;
+    struct world w = swap(true);
+    assert_true(w.s->plan->unordered);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    CHECK_STATE(w, 3, "applied");
+    const struct outcome *aside = scripted_outcome(w.s, 3);
+    assert_true(aside->detour);
+    assert_string_equal(aside->target, "h3");
+    assert_int_equal(aside->undo_of, -1);
+    assert_int_equal(scripted_count(w.s, "a", "h2"), 1);
+    assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+    check_once(&w);
+    world_free(&w);
+}
+
+static void test_swap_when_no_host_is_free_is_discarded(void **state)
+{
+    (void)state;
+    struct world w = swap(false);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_STATE(w, 2, "discarded");
+    assert_non_null(strstr(scripted_outcome(w.s, 1)->reason, "no free host for a detour"));
+    assert_int_equal(scripted_count(w.s, "a", "h1"), 1);
+    world_free(&w);
+}
+
+static void test_swap_when_killed_at_any_call_ends_the_same(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = swap(true);
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        check_once(&w);
+        CHECK_STATE(w, 1, "applied");
+        CHECK_STATE(w, 2, "applied");
+        assert_int_equal(scripted_count(w.s, "a", "h2"), 1);
+        assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+        world_free(&w);
+    }
+    assert_true(calls > 30);
+}
+
+static void crowd_h2_after_detour(struct scripted *s)
+{
+    if (scripted_count(s, "a", "h3") && scripted_count(s, "a", "h2") == 0 &&
+        scripted_count(s, "b", "h1")) {
+        scripted_scale_out(s, "b", "h2");
+    }
+}
+
+static void test_detour_when_the_target_stays_full_tries_to_go_back(void **state)
+{
+    (void)state;
+    struct world w = swap(true);
+    w.s->on_inspect = crowd_h2_after_detour;
+    int64_t a = w.s->plan->moves[0].instance == 0 ? 1 : 2;
+    assert_int_equal(a, 1); /* a steps aside, b moves, then h2 is taken by somebody else */
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_STATE(w, 2, "applied");
+    CHECK_STATE(w, 3, "applied");
+    CHECK_STATE(w, 4, "failed"); /* h1 is b's now: a cannot go back and stays aside */
+    CHECK_REASON(w, 4, "h1 refuses");
+    assert_int_equal(scripted_outcome(w.s, 4)->undo_of, 3);
+    assert_int_equal(scripted_count(w.s, "a", "h3"), 1);
+    world_free(&w);
+}
+
+/* --- side by side --- */
+
+static void test_moves_when_they_need_nothing_of_each_other_go_side_by_side(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1();
+    w.s->max_parallel = 4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_int_equal(w.s->most_at_once, 2);
+    assert_int_equal(scripted_count(w.s, "a", "h1") + scripted_count(w.s, "b", "h1") +
+                         scripted_count(w.s, "c", "h1"),
+                     3);
+    check_once(&w);
+    world_free(&w);
+}
+
+/* b can go to h2 only when a has left it. */
+static struct world one_makes_room(void)
+{
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", 100);
+    small_instance(m, "a-1", "a", "h2", 60, 60);
+    small_instance(m, "b-1", "b", "h1", 60, 60);
+    small_instance(m, "c-1", "c", "h3", 30, 30);
+    small_affinity(m, "a-1", "c-1", 0.6);
+    small_affinity(m, "b-1", "c-1", 0.1);
+    static const int placement[] = {2, 1, 2};
+    return world_of(m, placement);
+}
+
+static void test_move_when_it_needs_room_that_another_frees_waits_for_it(void **state)
+{
+    (void)state;
+    struct world w = one_makes_room();
+    w.s->max_parallel = 4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_int_equal(w.s->most_at_once, 1); /* held on its source until it is settled */
+    world_free(&w);
+}
+
+static void test_moves_of_one_service_never_go_side_by_side(void **state)
+{
+    (void)state;
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_instance(m, "a-1", "a", "h1", 20, 20);
+    small_instance(m, "a-2", "a", "h1", 20, 20);
+    small_instance(m, "b-1", "b", "h2", 20, 20);
+    small_affinity(m, "a-1", "b-1", 0.5);
+    small_affinity(m, "a-2", "b-1", 0.5);
+    static const int placement[] = {1, 1, 1};
+    struct world w = world_of(m, placement);
+    w.s->max_parallel = 4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    assert_false(w.s->twice_at_once);
+    assert_int_equal(w.s->most_at_once, 1);
+    world_free(&w);
+}
+
+static void test_moves_side_by_side_when_killed_at_any_call_are_each_made_once(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = three_to_h1();
+        w.s->max_parallel = 4;
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        CHECK_STATE(w, 1, "applied");
+        CHECK_STATE(w, 2, "applied");
+        assert_int_equal(scripted_count(w.s, "b", "h1"), 1);
+        assert_int_equal(scripted_count(w.s, "c", "h1"), 1);
+        check_once(&w);
+        world_free(&w);
+    }
+    assert_true(calls > 8);
+}
+
+static void divert_first_move(struct scripted *s)
+{
+    for (size_t i = 0; i < s->n_replicas; i++) {
+        if (s->replicas[i].seq == 1 && s->replicas[i].ready_ms <= s->now_ms) {
+            s->replicas[i].host = 2; /* it came up elsewhere */
+        }
+    }
+}
+
+static void test_move_when_it_goes_elsewhere_takes_those_built_on_it_off_the_plan(void **state)
+{
+    (void)state;
+    struct world w = three_to_h1(); /* c follows b there */
+    w.s->marks = true;
+    w.s->on_look = divert_first_move;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "missed");
+    CHECK_STATE(w, 2, "discarded");
+    CHECK_REASON(w, 2, "base changed: move 1 (b) was missed");
+    world_free(&w);
+}
+
+/* --- whole services --- */
+
+static struct world service_world(void)
+{
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", 100);
+    small_instance(m, "a-1", "a", "h1", 20, 20);
+    small_instance(m, "a-2", "a", "h2", 20, 20);
+    small_instance(m, "b-1", "b", "h3", 20, 20);
+    small_affinity(m, "a", "b", 1);
+    static const int placement[] = {2, 2, 2};
+    struct world w = {m, scripted_new(m)};
+    w.s->granularity = PER_SERVICE;
+    scripted_plan(w.s, placement);
+    return w;
+}
+
+static void test_service_when_moved_takes_all_replicas(void **state)
+{
+    (void)state;
+    struct world w = service_world();
+    assert_int_equal(w.s->plan->n_moves, 1);
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    assert_int_equal(scripted_count(w.s, "a", "h3"), 2);
+    assert_null(scripted_outcome(w.s, 1)->instance);
+    world_free(&w);
+}
+
+static void test_service_when_it_was_scaled_is_discarded(void **state)
+{
+    (void)state;
+    struct world w = service_world();
+    scripted_scale_out(w.s, "a", "h2");
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "discarded");
+    CHECK_REASON(w, 1, "a has 2 replicas on h2, not 1");
+    world_free(&w);
+}
+
+static void test_service_when_it_gets_stuck_is_put_back(void **state)
+{
+    (void)state;
+    struct world w = service_world();
+    w.s->faults.stuck = 1;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "failed");
+    CHECK_STATE(w, 4, "applied");
+    assert_int_equal(scripted_count(w.s, "a", "h1"), 1);
+    assert_int_equal(scripted_count(w.s, "a", "h2"), 1);
+    assert_int_equal(scripted_count(w.s, "a", "h3"), 0);
+    world_free(&w);
+}
+
+static void test_service_when_killed_at_any_call_ends_the_same(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = service_world();
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        CHECK_STATE(w, 1, "applied");
+        assert_int_equal(scripted_count(w.s, "a", "h3"), 2);
+        world_free(&w);
+    }
+    assert_true(calls > 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_swap_when_a_host_is_free_takes_a_detour_with_its_own_row),
+        cmocka_unit_test(test_swap_when_no_host_is_free_is_discarded),
+        cmocka_unit_test(test_swap_when_killed_at_any_call_ends_the_same),
+        cmocka_unit_test(test_detour_when_the_target_stays_full_tries_to_go_back),
+        cmocka_unit_test(test_moves_when_they_need_nothing_of_each_other_go_side_by_side),
+        cmocka_unit_test(test_move_when_it_needs_room_that_another_frees_waits_for_it),
+        cmocka_unit_test(test_moves_of_one_service_never_go_side_by_side),
+        cmocka_unit_test(test_moves_side_by_side_when_killed_at_any_call_are_each_made_once),
+        cmocka_unit_test(test_move_when_it_goes_elsewhere_takes_those_built_on_it_off_the_plan),
+        cmocka_unit_test(test_service_when_moved_takes_all_replicas),
+        cmocka_unit_test(test_service_when_it_was_scaled_is_discarded),
+        cmocka_unit_test(test_service_when_it_gets_stuck_is_put_back),
+        cmocka_unit_test(test_service_when_killed_at_any_call_ends_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
