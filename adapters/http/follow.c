@@ -83,6 +83,11 @@ static size_t on_text(char *data, size_t unit, size_t count, void *ctx)
             buf_add(&line->text, data, size);
         return size;
     }
+    if (line->calls->piece) {
+        line->follow->taken++;
+        line->refused = line->calls->piece(line->ctx, data, size);
+        return line->refused ? CURL_WRITEFUNC_ERROR : size;
+    }
     buf_add(&line->text, data, size);
     size_t from = memchr(data, '\n', size) ? take_lines(line) : 0;
     if (from) {
@@ -121,6 +126,7 @@ struct follow_line *follow_open(struct follow *follow, struct http *http, const 
     }
     curl_easy_setopt(line->curl, CURLOPT_TIMEOUT_MS, (long)total_ms);
     curl_easy_setopt(line->curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(line->curl, CURLOPT_PIPEWAIT, 1L); /* one connection where it is HTTP/2 */
     curl_easy_setopt(line->curl, CURLOPT_WRITEFUNCTION, on_text);
     curl_easy_setopt(line->curl, CURLOPT_WRITEDATA, line);
     curl_easy_setopt(line->curl, CURLOPT_HEADERFUNCTION, on_header);
@@ -163,7 +169,7 @@ static void end_line(struct follow *follow, struct follow_line *line, CURLcode c
     if (line->too_large)
         err_set(&err, ERR_TOO_LARGE, "a line above %zu bytes", line->max_bytes);
     else if (line->refused)
-        err_set(&err, ERR_INPUT, "a line was not understood");
+        err_set(&err, ERR_INPUT, "it was not understood");
     else if (code != CURLE_OK)
         err_set(&err, ERR_UNREACHABLE, "%s", curl_easy_strerror(code));
     else if (status / 100 != 2)

@@ -30,6 +30,12 @@ void http_idle(void (*call)(void *ctx), void *ctx)
     idle.ctx = ctx;
 }
 
+void http_idle_now(void)
+{
+    if (idle.call)
+        idle.call(idle.ctx);
+}
+
 struct transfer { /* one attempt */
     struct http_answer *answer;
     size_t max_bytes, seen;

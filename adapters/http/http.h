@@ -75,6 +75,9 @@ void http_set_bearer(struct http *http, const char *token);
  * the process's, as its loop is: adapters know nothing of either. NULL: no more. Not from idle(). */
 void http_idle(void (*idle)(void *ctx), void *ctx);
 
+/* Calls it now: for those here that wait in a way of their own (follow.h). */
+void http_idle_now(void);
+
 /* Waits, with idle() in between. */
 void http_wait(int64_t ms);
 

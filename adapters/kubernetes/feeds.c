@@ -8,6 +8,7 @@
 
 #include "adapters/http/follow.h"
 #include "adapters/kubernetes/api_connect.h"
+#include "adapters/kubernetes/items.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/watch.h"
 #include "model/base/clock.h"
@@ -21,32 +22,36 @@
 /* Nothing more for so long: the watches have told everything. Events reach a watch within some ms. */
 #define SILENCE_MS 40
 #define UPDATE_MAX_MS 5000 /* where it never falls silent, or no answer comes */
+#define LIST_MAX_MS 120000 /* 10^5 pods, 400 MB, at 4 MB/s; one that stalls ends sooner */
+#define STALL_MS 10000     /* the default `timeout` of requests */
+#define TURN_MS 20         /* webhooks are answered in between (http_idle) */
 #define AGAIN_MS (INT64_C(10) * 60 * 1000) /* what was refused may be granted later */
 
 struct source_kind {
     const char *kind, *group, *plural, *query;
     bool needed; /* no inspection without */
+    bool owners; /* who has set which field is looked at (owners.h) */
     const char *lost; /* what is not seen without it */
 };
 
 static const struct source_kind source_kinds[] = {
-    {"Node", "v1", "nodes", "", true, NULL},
+    {"Node", "v1", "nodes", "", true, false, NULL},
     /* Pods that have ended hold nothing. */
     {"Pod", "v1", "pods", "?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",
-     true, NULL},
-    {"Deployment", "apps/v1", "deployments", "", false, "no Deployment can be moved"},
-    {"ReplicaSet", "apps/v1", "replicasets", "", false, "no pod is known to be of a Deployment"},
-    {"StatefulSet", "apps/v1", "statefulsets", "", false, "no StatefulSet can be moved"},
-    {"DaemonSet", "apps/v1", "daemonsets", "", false, NULL},
-    {"PersistentVolumeClaim", "v1", "persistentvolumeclaims", "", false,
+     true, false, NULL},
+    {"Deployment", "apps/v1", "deployments", "", false, true, "no Deployment can be moved"},
+    {"ReplicaSet", "apps/v1", "replicasets", "", false, false, "no pod is known to be of a Deployment"},
+    {"StatefulSet", "apps/v1", "statefulsets", "", false, true, "no StatefulSet can be moved"},
+    {"DaemonSet", "apps/v1", "daemonsets", "", false, false, NULL},
+    {"PersistentVolumeClaim", "v1", "persistentvolumeclaims", "", false, false,
      "pods may be sent where their volumes cannot follow"},
-    {"PersistentVolume", "v1", "persistentvolumes", "", false,
+    {"PersistentVolume", "v1", "persistentvolumes", "", false, false,
      "pods may be sent where their volumes cannot follow"},
-    {"PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", "", false,
+    {"PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", "", false, false,
      "disruption budgets are found out only when a move is refused"},
-    {"HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers", "", false,
+    {"HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers", "", false, false,
      "moves may meet a scaling in progress"},
-    {"Rollout", "argoproj.io/v1alpha1", "rollouts", "", false, NULL},
+    {"Rollout", "argoproj.io/v1alpha1", "rollouts", "", false, false, NULL},
 };
 
 enum feed_state { FEED_NEW, FEED_LISTED, FEED_REFUSED, FEED_ABSENT };
@@ -57,6 +62,8 @@ struct feed {
     enum feed_state state;
     char *version; /* of the newest that was taken in */
     struct follow_line *watch;  /* NULL: none is open */
+    struct follow_line *listing; /* the first list, under way; NULL: none */
+    struct kube_items *items;    /* of that */
     int64_t asked_ms, broken_ms; /* monotonic: last list; last failure of a watch, -1 none */
     bool renew;                 /* the credentials were refused */
     struct feeds *feeds;
@@ -98,6 +105,7 @@ void feeds_free(struct feeds *feeds)
         return;
     follow_free(feeds->follow);
     for (size_t i = 0; i < feeds->n; i++) {
+        kube_items_free(feeds->list[i]->items);
         free(feeds->list[i]->space);
         free(feeds->list[i]->version);
         free(feeds->list[i]);
@@ -190,6 +198,99 @@ static int feed_relist(struct feeds *feeds, struct feed *feed, struct err *err)
     return 0;
 }
 
+/* --- the first lists, side by side --- */
+
+static void on_item(void *ctx, const json_t *item)
+{
+    const struct feed *feed = ctx;
+    kube_objects_put(feed->feeds->objects, feed->kind->kind, item);
+}
+
+static int on_piece(void *ctx, const char *text, size_t size)
+{
+    struct feed *feed = ctx;
+    struct err ignored = ERR_INIT; /* it is listed once more, page by page */
+    return kube_items_feed(feed->items, text, size, &ignored);
+}
+
+/* What did not go well leaves the feed as new: feed_relist() meets the trouble again, and knows. */
+static void on_listed(void *ctx, long status, const char *body, size_t size, const struct err *err)
+{
+    struct feed *feed = ctx;
+    struct err ignored = ERR_INIT;
+    const json_t *head = NULL;
+    (void)body;
+    (void)size;
+    (void)status;
+    feed->listing = NULL;
+    bool all = err->kind == ERR_NONE && kube_items_end(feed->items, &head, &ignored) == 0 &&
+               kube_api_listed(head, feed->kind->plural, &ignored) == 0;
+    const json_t *meta = kube_get(head, "metadata");
+    const char *version = kube_text(meta, "resourceVersion"), *more = kube_text(meta, "continue");
+    if (all && version && !(more && more[0])) {
+        kube_objects_sweep(feed->feeds->objects, feed->kind->kind, feed->space);
+        feed->version = mem_strdup(version);
+        feed->state = FEED_LISTED;
+        feed->feeds->count.lists++;
+    }
+    kube_items_free(feed->items);
+    feed->items = NULL;
+}
+
+/* As client-go's reflector: version 0 is what the API server has in memory, at once and whole, maybe a
+ * moment old; the watch from there on tells the rest. */
+static int list_open(struct feeds *feeds, struct feed *feed, struct err *err)
+{
+    static const struct follow_calls calls = {.piece = on_piece, .ended = on_listed};
+    const struct source_kind *kind = feed->kind;
+    struct http *http;
+    if (kube_api_connect(feeds->api, false, &http, err))
+        return -1;
+    AUTO_FREE char *path = kube_api_path(kind->group, feed->space, kind->plural, NULL);
+    AUTO_FREE char *full = mem_printf("%s%s%cresourceVersion=0", path, kind->query,
+                                      kind->query[0] ? '&' : '?');
+    feed->asked_ms = clock_mono_ms();
+    feed->items = kube_items_new(kind->owners, on_item, feed);
+    kube_objects_renew(feeds->objects, kind->kind, true);
+    feed->listing = follow_open(feeds->follow, http, full, 0, LIST_MAX_MS, &calls, feed, err);
+    if (feed->listing)
+        return 0;
+    kube_items_free(feed->items);
+    feed->items = NULL;
+    return -1;
+}
+
+static bool any_listing(const struct feeds *feeds)
+{
+    for (size_t i = 0; i < feeds->n; i++)
+        if (feeds->list[i]->listing)
+            return true;
+    return false;
+}
+
+/* Lists everything that was never listed, at the same time: the server works on one kind while another
+ * arrives. What fails is left to those that ask one by one. */
+static void list_abreast(struct feeds *feeds)
+{
+    struct err ignored = ERR_INIT;
+    int64_t seen = clock_mono_ms();
+    for (size_t i = 0; i < feeds->n; i++)
+        if (feeds->list[i]->state == FEED_NEW && !feeds->list[i]->version &&
+            list_open(feeds, feeds->list[i], &ignored))
+            break;
+    while (any_listing(feeds) && clock_mono_ms() - seen < STALL_MS) {
+        if (follow_turn(feeds->follow, TURN_MS))
+            seen = clock_mono_ms();
+        http_idle_now();
+    }
+    for (size_t i = 0; i < feeds->n; i++) {
+        follow_close(feeds->follow, feeds->list[i]->listing);
+        feeds->list[i]->listing = NULL;
+        kube_items_free(feeds->list[i]->items);
+        feeds->list[i]->items = NULL;
+    }
+}
+
 /* --- watches --- */
 
 static int on_line(void *ctx, const char *text, size_t size)
@@ -234,7 +335,7 @@ static void on_ended(void *ctx, long status, const char *body, size_t size, cons
 
 static int feed_watch(struct feeds *feeds, struct feed *feed, struct err *err)
 {
-    static const struct follow_calls calls = {on_line, on_ended};
+    static const struct follow_calls calls = {.line = on_line, .ended = on_ended};
     struct http *http;
     if (feed->watch)
         return 0;
@@ -345,7 +446,10 @@ static int watch_all(struct feeds *feeds, bool *all, struct err *err)
 
 int feeds_update(struct feeds *feeds, const char *const *spaces, struct err *err)
 {
-    bool fresh = feeds->count.lists == 0, all = false;
+    bool first = feeds->count.lists == 0, all = false;
+    if (first)
+        list_abreast(feeds);
+    bool fresh = first && feeds->count.lists == 0; /* what comes now is as of now */
     if (list_all(feeds, spaces, err))
         return -1;
     /* A watch that was just over (each is after some minutes) is opened again. */
