@@ -14,6 +14,7 @@ struct plan *plan_new(void)
 
     plan->coverage = -1;
     plan->hosts_bound = -1;
+    plan->affinity_bound_hosts = NAN;
     plan->status = PLAN_FEASIBLE;
     return plan;
 }

@@ -50,6 +50,7 @@ struct plan {
     double affinity_before, affinity_after;
     bool has_bound;
     double affinity_bound;
+    double affinity_bound_hosts; /* of placements on at most hosts_after hosts; NAN: none */
     int64_t hosts_before, hosts_after, hosts_bound; /* hosts_bound -1: null */
     int64_t restarts;
     double coverage; /* < 0: null */

@@ -1,4 +1,5 @@
 /* plan_json.c - plan documents (contract.md 3), read and written. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,8 @@ static void put_scalars(struct buf *out, const struct plan *plan, bool measured)
         buf_puts(out, "\"hosts_bound\":null,");
     else
         put_int(out, "hosts_bound", plan->hosts_bound);
+    if (!isnan(plan->affinity_bound_hosts)) /* an addition to contract.md 3 */
+        put_real_if(out, "affinity_bound_hosts", true, plan->affinity_bound_hosts);
     put_int(out, "restarts", plan->restarts);
     put_real_if(out, "coverage", plan->coverage >= 0, plan->coverage);
     if (measured)
@@ -404,6 +407,7 @@ static int read_scalars(struct plan *plan, const struct jval *root, struct err *
     struct jval objective = jval_get(root, "objective"), cut = jval_get(root, "cut"),
                 granularity = jval_get(root, "granularity"), status = jval_get(root, "status"),
                 hosts_bound = jval_get(root, "hosts_bound"),
+                within = jval_get(root, "affinity_bound_hosts"),
                 unordered = jval_get(root, "unordered"), version = jval_get(root, "v");
     int choices[3];
     int64_t v;
@@ -421,6 +425,8 @@ static int read_scalars(struct plan *plan, const struct jval *root, struct err *
     if (read_nullable_real(root, "affinity_bound", &plan->affinity_bound, &plan->has_bound, err) ||
         read_nullable_real(root, "coverage", &plan->coverage, NULL, err) < 0 ||
         read_nullable_real(root, "gap", &gap, NULL, err) < 0 ||
+        (!jval_absent(&within) &&
+         jval_real(&within, -1e18, 1e18, &plan->affinity_bound_hosts, err) < 0) ||
         (!jval_null(&hosts_bound) && read_count(root, "hosts_bound", &plan->hosts_bound, err) < 0))
         return -1;
     struct jval before = jval_get(root, "affinity_before"), after = jval_get(root, "affinity_after");
@@ -494,7 +500,7 @@ struct plan *plan_decode_value(const struct jval *value, const struct model *mod
     static const char *const keys[] = {
         "v", "requested", "planner", "why", "objective", "granularity", "status", "cut",
         "iterations", "affinity_before", "affinity_after", "affinity_bound", "gap", "hosts_before",
-        "hosts_after", "hosts_bound", "restarts", "coverage", "solve_ms", "moves", "placement",
+        "hosts_after", "hosts_bound", "affinity_bound_hosts", "restarts", "coverage", "solve_ms", "moves", "placement",
         "discarded", "unordered", "cycles", "frontier", NULL};
     AUTO(plan) struct plan *plan = plan_new();
 

@@ -1,4 +1,4 @@
-/* bound.c - upper bounds of the affinity and lower bounds of the hosts of any plan. */
+/* bound.c - upper bounds of the affinity of any plan. */
 #include "planner/bound.h"
 
 #include <math.h>
@@ -29,9 +29,7 @@ void load_dims(const struct load *load, int64_t out[LOAD_DIMS])
     out[4] = load->pods;
 }
 
-/* What a host can hold at most in any placement: what it offers, or what is there already where that
- * is more (an over-full host keeps it and receives nothing). */
-static void host_rooms(const struct model *model, int64_t (*room)[LOAD_DIMS])
+void host_rooms(const struct model *model, int64_t (*room)[LOAD_DIMS])
 {
     AUTO_FREE struct load *used = model_host_loads(model);
     for (size_t h = 0; h < model->n_hosts; h++) {
@@ -40,12 +38,10 @@ static void host_rooms(const struct model *model, int64_t (*room)[LOAD_DIMS])
         load_dims(&offer, room[h]);
         load_dims(&used[h], now);
         for (int d = 0; d < LOAD_DIMS; d++)
-            if (room[h][d] < now[d])
+            if (room[h][d] < now[d] || !model->hosts[h].schedulable)
                 room[h][d] = now[d];
     }
 }
-
-__extension__ typedef __int128 wide; /* sums of 10^6 numbers of 10^15 leave int64 */
 
 /* ---- affinity ---- */
 
@@ -362,99 +358,4 @@ double bound_affinity(const struct model *model, const struct affinity *rows, si
     free(star.first);
     free(room);
     return bound < total ? bound : total;
-}
-
-/* ---- hosts ---- */
-
-static int ascending(const void *left, const void *right)
-{
-    return descending(right, left);
-}
-
-/* Martello and Toth's L2: for a threshold k, items above cap − k are alone, those above cap / 2 have
- * a host each, those of k and more must fill the rest. */
-static int64_t bound_l2(int64_t *need, size_t n, int64_t cap)
-{
-    int64_t best = 0;
-    if (cap <= 0 || n == 0)
-        return 0;
-    qsort(need, n, sizeof *need, ascending);
-    size_t half = 0; /* first item above cap / 2 */
-    while (half < n && need[half] <= cap / 2)
-        half++;
-    wide small = 0, large = 0; /* sums of items in [k, cap/2], (cap/2, cap − k] */
-    size_t top = n;                /* first item above cap − k */
-    size_t next = half;
-    for (size_t i = half + 1; i-- > 0;) { /* k = need[i], and k = cap / 2 + 1 for i = half */
-        int64_t k = i < half ? need[i] : cap / 2 + 1;
-        if (i < half)
-            small += need[i];
-        while (next < n && need[next] <= cap - k)
-            large += need[next++];
-        top = next;
-        wide rest = small - ((wide)(top - half) * cap - large);
-        int64_t hosts = (int64_t)(n - half);
-        if (rest > 0)
-            hosts += (int64_t)((rest + cap - 1) / cap);
-        if (hosts > best)
-            best = hosts;
-    }
-    return best;
-}
-
-/* The fewest hosts whose rooms, with those of hosts that are in use anyway, add up to `total`. */
-static int64_t bound_sum(const struct model *model, int64_t (*room)[LOAD_DIMS], int dim,
-                         const bool *used, wide total)
-{
-    AUTO_FREE int64_t *caps = mem_array(model->n_hosts, sizeof *caps);
-    size_t n = 0;
-    int64_t hosts = 0;
-    for (size_t h = 0; h < model->n_hosts; h++) {
-        if (used[h]) {
-            total -= room[h][dim] > 0 ? room[h][dim] : 0;
-            hosts++;
-        } else {
-            caps[n++] = room[h][dim];
-        }
-    }
-    qsort(caps, n, sizeof *caps, descending);
-    for (size_t k = 0; k < n && total > 0 && caps[k] > 0; k++, hosts++)
-        total -= caps[k];
-    return hosts;
-}
-
-int64_t bound_hosts(const struct model *model, bool move_stateful, bool place_all)
-{
-    int64_t(*room)[LOAD_DIMS] = mem_array(model->n_hosts, sizeof *room);
-    AUTO_FREE bool *used = mem_array(model->n_hosts, sizeof *used);
-    AUTO_FREE int64_t *need = mem_array(model->n_instances, sizeof *need);
-    int64_t best = 0;
-    host_rooms(model, room);
-    for (size_t i = 0; i < model->n_instances; i++)
-        if (model->instances[i].host >= 0 && instance_fixed_why(model, (int)i, move_stateful))
-            used[model->instances[i].host] = true;
-    for (int d = 0; d < LOAD_DIMS; d++) {
-        size_t n = 0;
-        wide total = 0;
-        int64_t cap = 0;
-        for (size_t i = 0; i < model->n_instances; i++) {
-            if (model->instances[i].host < 0 && !place_all)
-                continue;
-            int64_t dims[LOAD_DIMS];
-            struct load load = instance_load(&model->instances[i]);
-            load_dims(&load, dims);
-            need[n++] = dims[d];
-            total += dims[d];
-        }
-        for (size_t h = 0; h < model->n_hosts; h++)
-            if (room[h][d] > cap)
-                cap = room[h][d];
-        int64_t sum = bound_sum(model, room, d, used, total), l2 = bound_l2(need, n, cap);
-        best = sum > best ? sum : best;
-        best = l2 > best ? l2 : best;
-        if (n > 0 && best == 0)
-            best = 1;
-    }
-    free(room);
-    return best;
 }

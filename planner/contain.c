@@ -19,8 +19,8 @@ struct finding {
     size_t size;
     int n;
     _Atomic int turn; /* 0: none, 1 or 2: slot of the best */
-    _Atomic uint64_t bound; /* bits of a double */
-    _Atomic int64_t iterations;
+    _Atomic uint64_t bound, within; /* bits of doubles */
+    _Atomic int64_t iterations, hosts;
     _Atomic int done;
     bool cut, proven;
     char why[200];
@@ -52,6 +52,7 @@ struct finding *finding_new(int n_instances)
     finding->size = size;
     finding->n = n_instances;
     finding_bound(finding, INFINITY);
+    finding_within(finding, INFINITY);
     return finding;
 }
 
@@ -72,6 +73,16 @@ void finding_put(struct finding *finding, const int *at, const struct value *bes
 void finding_bound(struct finding *finding, double bound)
 {
     atomic_store(&finding->bound, bits_of(bound));
+}
+
+void finding_within(struct finding *finding, double bound)
+{
+    atomic_store(&finding->within, bits_of(bound));
+}
+
+void finding_hosts(struct finding *finding, int64_t fewest)
+{
+    atomic_store(&finding->hosts, fewest);
 }
 
 void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
@@ -96,7 +107,9 @@ bool finding_get(const struct finding *finding, int *at, struct value *best)
 
 struct finding_end finding_end(const struct finding *finding)
 {
-    struct finding_end end = {.bound = double_of(atomic_load(&finding->bound))};
+    struct finding_end end = {.bound = double_of(atomic_load(&finding->bound)),
+                              .within = double_of(atomic_load(&finding->within)),
+                              .hosts = atomic_load(&finding->hosts)};
     end.iterations = atomic_load(&finding->iterations);
     end.cut = true;
     if (atomic_load(&finding->done)) {

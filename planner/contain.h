@@ -14,6 +14,9 @@ AUTO_DEFINE(finding)
 /* Child side. Each is complete or not there, whenever the child ends. */
 void finding_put(struct finding *finding, const int *at, const struct value *best);
 void finding_bound(struct finding *finding, double bound);
+/* No placement on at most as many hosts as the best one scores more. */
+void finding_within(struct finding *finding, double bound);
+void finding_hosts(struct finding *finding, int64_t fewest); /* no placement uses less */
 void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
                   const char *why);
 
@@ -21,6 +24,8 @@ void finding_done(struct finding *finding, int64_t iterations, bool cut, bool pr
 bool finding_get(const struct finding *finding, int *at, struct value *best);
 struct finding_end {
     double bound;       /* INFINITY: none */
+    double within;      /* as finding_within(); INFINITY: none */
+    int64_t hosts;      /* a lower bound; 0: none */
     int64_t iterations;
     bool cut, proven;
     char why[200];      /* how the search went, one line */

@@ -355,13 +355,16 @@ static int partial_round(struct work *work, const double *prices)
 }
 
 /* Prices every kind and root exactly. Any placement uses at most `count` patterns of a kind, each
- * with a root of its own, so that Σ prices + Σ of the `count` largest values bounds it. */
+ * with a root of its own, so that Σ prices + Σ of the `count` largest values bounds it; of all of
+ * these only as many as there may be hosts. */
 int work_exact(struct work *work, const double *prices, bool *ended)
 {
     const struct parts *parts = work->parts;
     AUTO_FREE double *values = mem_array((size_t)parts->n + 1, sizeof *values);
+    AUTO_FREE double *top = mem_array((size_t)parts->n_kinds * (size_t)parts->n + 1, sizeof *top);
     double bound = parts->constant;
     int found = 0;
+    size_t n_top = 0;
     for (int i = 0; i < parts->n; i++)
         bound += prices[i];
     *ended = false;
@@ -380,8 +383,12 @@ int work_exact(struct work *work, const double *prices, bool *ended)
         }
         qsort(values, (size_t)n, sizeof *values, descending);
         for (int v = 0; v < count && v < n; v++)
-            bound += values[v];
+            top[n_top++] = values[v];
     }
+    if (n_top > 0)
+        qsort(top, n_top, sizeof *top, descending);
+    for (size_t v = 0; v < n_top && v < (size_t)parts->most_hosts; v++)
+        bound += top[v];
     bound += 1e-10 * PARTS_TOTAL; /* doubles */
     if (bound < work->center) {
         work->center = bound;

@@ -15,10 +15,22 @@ struct master {
     int first;       /* column of the first pattern */
 };
 
+/* Hosts are scarcer than their kinds say: a row of their own. */
+static bool hosts_limited(const struct parts *parts)
+{
+    int hosts = 0;
+    for (int k = 0; k < parts->n_kinds; k++)
+        hosts += parts->kinds[k].count;
+    return parts->most_hosts < hosts;
+}
+
 static void rows_add(glp_prob *lp, const struct parts *parts)
 {
+    bool limited = hosts_limited(parts);
     glp_set_obj_dir(lp, GLP_MAX);
-    glp_add_rows(lp, parts->n + parts->n_kinds);
+    glp_add_rows(lp, parts->n + parts->n_kinds + limited);
+    if (limited)
+        glp_set_row_bnds(lp, parts->n + parts->n_kinds + 1, GLP_UP, 0, parts->most_hosts);
     for (int i = 0; i < parts->n; i++)
         glp_set_row_bnds(lp, i + 1, parts->alone ? GLP_UP : GLP_FX, 1, 1);
     for (int k = 0; k < parts->n_kinds; k++)
@@ -27,15 +39,17 @@ static void rows_add(glp_prob *lp, const struct parts *parts)
 
 static int column_add(glp_prob *lp, const struct parts *parts, const struct pattern *pattern)
 {
-    int column = glp_add_cols(lp, 1), n = pattern->n + 1;
+    int column = glp_add_cols(lp, 1), n = pattern->n + 1 + hosts_limited(parts);
     AUTO_FREE int *rows = mem_array((size_t)n + 1, sizeof *rows);
     AUTO_FREE double *ones = mem_array((size_t)n + 1, sizeof *ones);
     for (int k = 0; k < pattern->n; k++) {
         rows[k + 1] = pattern->items[k] + 1;
         ones[k + 1] = 1;
     }
-    rows[n] = parts->n + pattern->kind + 1;
-    ones[n] = 1;
+    rows[pattern->n + 1] = parts->n + pattern->kind + 1;
+    ones[pattern->n + 1] = ones[n] = 1;
+    if (n > pattern->n + 1)
+        rows[n] = parts->n + parts->n_kinds + 1;
     glp_set_mat_col(lp, column, n, rows, ones);
     glp_set_obj_coef(lp, column, pattern->value);
     glp_set_col_bnds(lp, column, GLP_LO, 0, 0);
@@ -105,8 +119,11 @@ int master_solve(struct master *master, double *value, double *prices, double *k
         if (parts->alone && prices[i] < 0)
             prices[i] = 0; /* a tolerance of the solver; the bound asks for prices >= 0 */
     }
+    double any = hosts_limited(parts)
+                     ? glp_get_row_dual(master->lp, parts->n + parts->n_kinds + 1)
+                     : 0;
     for (int k = 0; k < parts->n_kinds; k++) {
-        kind_prices[k] = glp_get_row_dual(master->lp, parts->n + k + 1);
+        kind_prices[k] = glp_get_row_dual(master->lp, parts->n + k + 1) + any;
         kind_prices[k] = kind_prices[k] > 0 ? kind_prices[k] : 0;
     }
     return 0;

@@ -8,7 +8,9 @@
 #include "model/base/clock.h"
 #include "planner/bound.h"
 #include "planner/contain.h"
+#include "planner/cover.h"
 #include "planner/exhaust.h"
+#include "planner/fewest.h"
 #include "planner/hubs.h"
 #include "planner/nearest.h"
 #include "planner/oa_counts.h"
@@ -23,6 +25,10 @@
 #define MARGIN (1e-9 * PARTS_TOTAL)
 /* Nodes of the knapsack of a star. */
 #define STAR_NODES 200000
+/* Of the time, for one search of affinity on few hosts. */
+#define NARROW_SHARE 15
+/* Beyond, the covering problem does not converge in any time that there is. */
+#define COVER_ITEMS 600
 
 struct oa {
     const struct model *model;
@@ -36,11 +42,20 @@ struct oa {
     int *best_at;
     struct value best;
     double bound;
+    /* Fewest hosts: the best wherever it is, which closes the search of its bound; then what is bound
+     * on no more hosts than the best has. */
+    int *any_at;
+    struct value any;
+    bool fewest, packed, anywhere, limited;
+    double within;
+    int64_t hosts_bound;
     int *first[FIRST_SEARCHES];
 };
 
 static double scaled_best(const struct oa *oa)
 {
+    if (oa->anywhere)
+        return oa->any.valid ? oa->any.score * oa->parts->scale : -INFINITY;
     return oa->best.valid ? oa->best.score * oa->parts->scale : -INFINITY;
 }
 
@@ -55,6 +70,12 @@ static void oa_keep_bound(struct oa *oa, double bound)
 static bool oa_proven(const struct oa *oa)
 {
     return oa->best.valid && oa->bound <= oa->best.score + 1e-9;
+}
+
+/* Fewer hosts may do than the best has. */
+static bool oa_crowded(const struct oa *oa)
+{
+    return oa->fewest && oa->best.valid && oa->best.hosts > oa->hosts_bound;
 }
 
 /* The heuristic, first as asked, then with other seeds for patterns. The first may have half of the
@@ -76,7 +97,7 @@ static void oa_heuristics(struct oa *oa)
             memcpy(oa->best_at, at, sizeof *at * (size_t)oa->space->n);
             finding_put(oa->finding, oa->best_at, &oa->best);
         }
-        if (part.cut || oa_proven(oa))
+        if (part.cut || oa_proven(oa) || oa_crowded(oa))
             break;
     }
     oa->effort.done = part.done;
@@ -93,6 +114,11 @@ static double oa_found(void *ctx, const int *host_of_item)
     struct effort none = {.limit = -1, .deadline_ms = INT64_MAX};
     struct value before = oa->best;
     place_set(oa->place, at);
+    if (oa->anywhere) {
+        struct plan_options anywhere = *oa->options;
+        anywhere.objective = OBJECTIVE_AFFINITY;
+        hubs_candidate(oa->place, &anywhere, &none, oa->any_at, &oa->any);
+    }
     hubs_candidate(oa->place, oa->options, &none, oa->best_at, &oa->best);
     if (!before.valid ? oa->best.valid : value_better(&oa->best, &before))
         finding_put(oa->finding, oa->best_at, &oa->best);
@@ -102,7 +128,13 @@ static double oa_found(void *ctx, const int *host_of_item)
 static void oa_bound(void *ctx, double bound)
 {
     struct oa *oa = ctx;
-    oa_keep_bound(oa, bound / oa->parts->scale);
+    double unscaled = bound / oa->parts->scale;
+    if (!oa->limited) {
+        oa_keep_bound(oa, unscaled);
+    } else if (unscaled < oa->within) {
+        oa->within = unscaled;
+        finding_within(oa->finding, unscaled);
+    }
 }
 
 /* The item that is an end of every arc, or -1. */
@@ -146,7 +178,86 @@ static void oa_star(struct oa *oa)
     oa_keep_bound(oa, (bound + parts->constant + 0.1 * MARGIN) / parts->scale);
 }
 
-static int oa_tree(struct oa *oa)
+/* ---- fewest hosts ---- */
+
+static void oa_keep_hosts(struct oa *oa, int64_t bound)
+{
+    if (bound > oa->hosts_bound) {
+        oa->hosts_bound = bound;
+        finding_hosts(oa->finding, bound);
+    }
+}
+
+/* A part of the search that ends with its share of the time that is left. */
+static struct effort effort_part(const struct effort *whole, int percent)
+{
+    int64_t now = clock_mono_ms();
+    struct effort part = *whole;
+    part.deadline_ms = now + (whole->deadline_ms - now) * percent / 100;
+    return part;
+}
+
+static void effort_join(struct effort *whole, const struct effort *part)
+{
+    whole->done = part->done;
+    whole->cut = part->cut && whole->limit >= 0;
+}
+
+/* Prices of the covering problem prove what no sum of sizes does. */
+static void oa_cover(struct oa *oa)
+{
+    struct err err = ERR_INIT;
+    AUTO(space) struct space *blind =
+        space_new(oa->model, NULL, 0, oa->options->move_stateful, &err);
+    AUTO(parts) struct parts *parts =
+        blind && blind->n_movable <= COVER_ITEMS ? parts_new(blind, &err) : NULL;
+    if (!parts)
+        return;
+    AUTO_FREE int *used = mem_array((size_t)parts->n_kinds, sizeof *used);
+    AUTO_FREE int *at = mem_array((size_t)parts->n, sizeof *at);
+    AUTO_FREE bool *stays = mem_array((size_t)blind->n_hosts, sizeof *stays);
+    for (int i = 0; i < blind->n; i++) {
+        if (blind->fixed[i])
+            stays[blind->start[i]] = true;
+        else
+            at[parts->item_of[i]] = oa->best_at[i];
+    }
+    for (int k = 0; k < parts->n_kinds; k++)
+        for (int h = 0; h < parts->kinds[k].count; h++)
+            used[k] += stays[parts->kinds[k].hosts[h]];
+    struct effort part = effort_part(&oa->effort, 25);
+    oa_keep_hosts(oa, cover_bound(parts, used, at, oa->best.hosts, &part));
+    effort_join(&oa->effort, &part);
+}
+
+/* Fewer hosts, then affinity on these, then the proof that there are no fewer. */
+static void oa_fewest(struct oa *oa)
+{
+    int before = oa->best.hosts;
+    struct effort part = effort_part(&oa->effort, 15);
+    fewest_pack(oa->space, oa->options, oa->hosts_bound, &part, oa->best_at, &oa->best);
+    effort_join(&oa->effort, &part);
+    finding_put(oa->finding, oa->best_at, &oa->best);
+    oa->packed = oa->best.hosts < before;
+    for (int k = 0; k < FIRST_SEARCHES - 1 && oa->packed && !oa->effort.cut; k++) {
+        struct plan_options options = *oa->options;
+        options.seed += (uint64_t)k * 1000003;
+        options.time_limit_ms = options.time_limit_ms * NARROW_SHARE / 200 + 1; /* sizes its rounds */
+        part = effort_part(&oa->effort, NARROW_SHARE);
+        AUTO_FREE int *at = mem_array((size_t)oa->space->n, sizeof *at);
+        fewest_search(oa->space, &options, &part, at, oa->best_at, &oa->best);
+        effort_join(&oa->effort, &part);
+        free(oa->first[k + 1]);
+        oa->first[k + 1] = steal(at);
+        finding_put(oa->finding, oa->best_at, &oa->best);
+    }
+    if (oa->best.hosts > oa->hosts_bound && !oa->effort.cut)
+        oa_cover(oa);
+}
+
+/* ---- branch and price ---- */
+
+static int oa_tree(struct oa *oa, struct effort *effort)
 {
     const struct parts *parts = oa->parts;
     int *placements[FIRST_SEARCHES];
@@ -159,10 +270,32 @@ static int oa_tree(struct oa *oa)
     }
     struct tree_start start = {(const int *const *)placements, n, scaled_best(oa), MARGIN};
     struct tree_report report = {oa_found, oa_bound, oa};
-    int result = tree_search(parts, &start, &report, &oa->effort);
+    int result = tree_search(parts, &start, &report, effort);
     for (size_t k = 0; k < n; k++)
         free(placements[k]);
     return result;
+}
+
+/* First without looking at hosts: mostly the best of all placements is on few, or can be packed so. Else
+ * again with as many hosts as the best one has, which takes long where they are nearly full. */
+static int oa_trees_fewest(struct oa *oa)
+{
+    struct effort part = effort_part(&oa->effort, oa->packed ? 25 : 75);
+    oa->any_at = mem_dup(oa->best_at, (size_t)oa->space->n * sizeof *oa->any_at);
+    oa->any = oa->best;
+    oa->any.objective = OBJECTIVE_AFFINITY;
+    oa->anywhere = true;
+    int result = oa_tree(oa, &part);
+    effort_join(&oa->effort, &part);
+    free(oa->any_at);
+    oa->anywhere = false;
+    if (oa_proven(oa) || result < 0)
+        return result;
+    if (oa->effort.cut)
+        return 1;
+    oa->limited = true;
+    parts_limit(oa->parts, oa->best.hosts);
+    return oa_tree(oa, &oa->effort);
 }
 
 /* What runs in the child. */
@@ -178,8 +311,13 @@ static void oa_work(void *ctx)
     oa->place = place_new(oa->space, oa->space->start);
     if (oa->parts && oa->parts->n > 0 && !limited && affinity)
         oa_star(oa);
+    oa->fewest = !affinity && !limited;
+    if (oa->fewest)
+        oa_keep_hosts(oa, bound_hosts(oa->model, oa->options->move_stateful, true));
     if (!oa_proven(oa))
         oa_heuristics(oa);
+    if (oa_crowded(oa) && !oa->effort.cut)
+        oa_fewest(oa);
     if (oa_proven(oa)) {
         finding_done(oa->finding, oa->effort.done, false, true,
                      "found at the bound of the room on hosts");
@@ -191,7 +329,9 @@ static void oa_work(void *ctx)
         finding_done(oa->finding, oa->effort.done, false, false, why);
         return;
     }
-    int result = oa->parts->n == 0 || oa_proven(oa) ? 0 : oa_tree(oa);
+    int result = oa->parts->n == 0          ? 0
+                 : oa->fewest && oa->best.valid ? oa_trees_fewest(oa)
+                                            : oa_tree(oa, &oa->effort);
     bool none = result == 0 && !oa->best.valid && oa->parts->n > 0;
     bool proven = (result == 0 && !limited) || none;
     finding_done(oa->finding, oa->effort.done, result > 0 && oa->effort.cut, proven,
@@ -252,6 +392,15 @@ static bool oa_last_resort(const struct space *space, const struct plan_options 
     return false;
 }
 
+static void oa_fewest_told(const struct finding_end *end, const struct value *best,
+                           struct plan *out)
+{
+    double within = end->within < end->bound ? end->within : end->bound;
+    out->hosts_bound = end->hosts < best->hosts ? end->hosts : best->hosts;
+    if (isfinite(within))
+        out->affinity_bound_hosts = within > out->affinity_after ? within : out->affinity_after;
+}
+
 static int oa_plan(const struct model *model, const struct analysis *analysis,
                    const struct plan_options *options, struct plan *out, struct err *err)
 {
@@ -273,7 +422,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     if (!finding)
         return err_set(err, ERR_IO, "no shared memory for the solver");
     struct oa oa = {.model = model, .analysis = analysis, .options = options, .space = space,
-                    .finding = finding, .best_at = best_at, .bound = INFINITY};
+                    .finding = finding, .best_at = best_at, .bound = INFINITY,
+                    .within = INFINITY};
     /* What a solver overruns (1000 ms took up to 1109 ms) ends with the child: what was found is kept. */
     oa.effort = (struct effort){.limit = options->iterations,
                                 .deadline_ms = start_ms + options->time_limit_ms * 93 / 100};
@@ -300,6 +450,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     }
     if (best.valid && end.proven && options->objective == OBJECTIVE_AFFINITY)
         out->status = PLAN_OPTIMAL;
+    if (best.valid && options->objective == OBJECTIVE_HOSTS)
+        oa_fewest_told(&end, &best, out);
     if (best.valid || (end.proven && !named)) {
         free(out->why);
         char *nearest = best.valid ? NULL : nearest_why(space, options);

@@ -264,9 +264,21 @@ struct parts *parts_new(const struct space *space, struct err *err)
     free(bonus);
     if (result < 0)
         return NULL;
+    parts->most_hosts = space->n_hosts;
     ranks_set(parts);
     alone_set(parts);
     return steal(parts);
+}
+
+void parts_limit(struct parts *parts, int hosts)
+{
+    if (hosts >= parts->most_hosts)
+        return;
+    parts->most_hosts = hosts;
+    parts->alone = parts->alone && hosts >= parts->n;
+    for (int k = 0; k < parts->n_kinds; k++)
+        if (parts->kinds[k].count > hosts)
+            parts->kinds[k].count = hosts;
 }
 
 void parts_free(struct parts *parts)
@@ -411,6 +423,7 @@ struct parts *parts_branch(const struct parts *parts, const struct decision *dec
     to->constant = parts->constant;
     to->scale = parts->scale;
     to->alone = parts->alone;
+    to->most_hosts = parts->most_hosts;
     to->size = mem_array((size_t)to->n * LOAD_DIMS, sizeof *to->size);
     for (int i = 0; i < parts->n; i++)
         for (int d = 0; d < parts->dims; d++)

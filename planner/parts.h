@@ -38,6 +38,7 @@ struct parts {
     int *rank;             /* position in descending degree: 0 is the busiest */
     int *by_rank;
     struct kind *kinds;
+    int most_hosts;        /* of all kinds together in one placement */
     double scale;          /* of degrees: scaled = degree * scale */
     double constant;       /* degrees that every placement keeps, scaled */
     bool alone;            /* every item may also have a host of its own: covering is free */
@@ -48,6 +49,8 @@ struct parts {
  * of hosts (the text says which). */
 struct parts *parts_new(const struct space *space, struct err *err);
 void parts_free(struct parts *parts);
+/* No placement may use more hosts than that. */
+void parts_limit(struct parts *parts, int hosts);
 AUTO_DEFINE(parts)
 
 /* Branching decisions: two items share a host or do not; an item is on a host of the kind or not. */

@@ -1,6 +1,7 @@
 /* plan_text.c - a plan document (contract.md 3) as text for people. */
 #include "model/manager/plan_text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +153,12 @@ static void put_summary(const struct plan *plan, const struct model *model, stru
     buf_printf(out, "\n  hosts in use            %lld → %lld", (long long)plan->hosts_before,
                (long long)plan->hosts_after);
     if (plan->hosts_bound >= 0)
-        buf_printf(out, "  (at least %lld)", (long long)plan->hosts_bound);
+        buf_printf(out, "  (at least %lld%s)", (long long)plan->hosts_bound,
+                   plan->objective != OBJECTIVE_HOSTS         ? ""
+                   : plan->hosts_bound >= plan->hosts_after ? ": proven the fewest"
+                                                              : ": open whether fewer would do");
+    if (!isnan(plan->affinity_bound_hosts))
+        buf_printf(out, "\n  kept on so few hosts    at most %.4f", plan->affinity_bound_hosts);
     buf_printf(out, "\n  moves                   %zu, %lld replica%s restart%s\n", plan->n_moves,
                (long long)plan->restarts, plan->restarts == 1 ? "" : "s",
                plan->restarts == 1 ? "s" : "");

@@ -178,6 +178,7 @@ struct options {
     double limit_s;
     int seeds, services;
     const char *variant, *planner;
+    bool fewest_hosts;
 };
 
 static struct plan *production_plan(const struct model *model, struct plan_options options)
@@ -300,7 +301,8 @@ static void usage(FILE *to)
           "  --seeds N        near, peers, prove: instances per size and topology (1); production: clusters (1)\n"
           "  --services N     prove: size of the instances (100)\n"
           "  --variant NAME   prove: p2p, star, equal, memory or tight (p2p)\n"
-          "  --planner NAME   prove: by another planner than oa\n\n"
+          "  --planner NAME   prove: by another planner than oa\n"
+          "  --objective NAME prove: affinity or hosts (affinity; always hosts for tight)\n\n"
           "Instances: one service per host, CPU 1-500 millicores, memory 10-500 MiB, hosts 4000 and 8192; p2p is\n"
           "Barabasi-Albert with m = 2, star has all at service 0. Variants, each of 60 services: equal weights (all pairs\n"
           "weigh the same), memory-bound (memory times 2.4), tight (hosts so large that the fewest leave 0.4 % of\n"
@@ -316,6 +318,7 @@ static int options_read(int argc, char **argv, struct options *out)
                                           {"services", required_argument, NULL, 'n'},
                                           {"variant", required_argument, NULL, 'v'},
                                           {"planner", required_argument, NULL, 'p'},
+                                          {"objective", required_argument, NULL, 'o'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
@@ -337,6 +340,13 @@ static int options_read(int argc, char **argv, struct options *out)
             break;
         case 'p':
             out->planner = optarg;
+            break;
+        case 'o':
+            out->fewest_hosts = strcmp(optarg, "hosts") == 0;
+            if (!out->fewest_hosts && strcmp(optarg, "affinity") != 0) {
+                usage(stderr);
+                return -2;
+            }
             break;
         case 'h':
             usage(stdout);
@@ -383,7 +393,8 @@ int main(int argc, char **argv)
         known = true;
     }
     if (options.part && strcmp(options.part, "prove") == 0)
-        known = proofs_print_one(options.variant, options.planner, options.services, options.seeds,
+        known = proofs_print_one(options.variant, options.planner, options.fewest_hosts,
+                                 options.services, options.seeds,
                                  (int64_t)(options.limit_s * 1e3));
     if (!known)
         fprintf(stderr, "remap-bench: unknown part or variant \"%s\"; see --help\n", options.part);

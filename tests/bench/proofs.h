@@ -6,9 +6,9 @@
 
 /* The usual sizes and hard variants, with a limit of each its own. */
 void proofs_print(void);
-/* Seeds 1 … `seeds` of one variant ("p2p", "star", "equal", "memory", "tight") and size by one planner;
- * prints how many were proven. False when there is no such variant. */
-_Bool proofs_print_one(const char *variant, const char *planner, int services, int seeds,
-                       int64_t limit_ms);
+/* Seeds 1 … `seeds` of one variant ("p2p", "star", "equal", "memory", "tight") and size by one planner,
+ * for affinity or the fewest hosts; prints how many were proven. False when there is no such variant. */
+_Bool proofs_print_one(const char *variant, const char *planner, _Bool fewest_hosts, int services,
+                       int seeds, int64_t limit_ms);
 
 #endif

@@ -203,6 +203,8 @@ static void test_oa_when_fewest_hosts_then_the_oracles(void **state)
         assert_true(plan->hosts_bound <= fewest.hosts && plan->hosts_after >= fewest.hosts);
         if (plan->hosts_after == fewest.hosts)
             assert_true(plan->affinity_after <= best.value + 1e-9);
+        if (plan->hosts_after == fewest.hosts && !isnan(plan->affinity_bound_hosts))
+            assert_true(plan->affinity_bound_hosts >= best.value - 1e-9);
         if (plan->status != PLAN_OPTIMAL)
             continue;
         if (plan->hosts_after != fewest.hosts)
