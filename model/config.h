@@ -66,6 +66,7 @@ struct config_app {
     int64_t max_service_restarts; /* by one move; -1: no limit */
     int64_t max_parallel;      /* moves side by side; -1: no limit */
     double min_gain;           /* per restarted replica, share of traffic; default 0.005 */
+    double planner_min_gain;   /* price of a restart while planning; default 0: none */
     double min_plan_gain;      /* per plan; default 0.01 */
     double min_coverage;       /* below: dry run only; default 0.8 */
     double worse_tolerance;    /* verification: relative worsening that is accepted; default 0.1 */

@@ -40,6 +40,7 @@ struct counts {
     int64_t *room;    /* host × dims: beside what stays */
     int used;         /* column of host 0, objective hosts */
     double scale;     /* of degrees */
+    double prices;    /* of all moves together, scaled */
     bool loose;       /* needs are smallest of a service: a bound, not a placement */
     int *rows, *cols; /* matrix in triplets, from 1 */
     double *values;
@@ -82,7 +83,8 @@ static bool alike(const struct space *space, int a, int b)
 {
     return memcmp(&space->need[a * space->dims], &space->need[b * space->dims],
                   (size_t)space->dims * sizeof *space->need) == 0 &&
-           memcmp(space->groups[a], space->groups[b], sizeof space->groups[a]) == 0;
+           memcmp(space->groups[a], space->groups[b], sizeof space->groups[a]) == 0 &&
+           space->price[a] == space->price[b];
 }
 
 static void class_put(struct counts *c, int instance, bool whole)
@@ -303,22 +305,34 @@ static void add_rules(struct counts *c)
     }
 }
 
-/* m[class, host] >= what leaves; all together at most the budget. */
+/* m[class, host] >= what leaves, which costs its price; all together at most the budget. */
 static void add_budget(struct counts *c)
 {
-    if (c->options->max_moves < 0)
+    bool limited = c->options->max_moves >= 0;
+    if (!limited && c->prices <= 0)
         return;
-    int all = row_add(c, GLP_UP, 0, (double)place_budget(c->space, c->options));
+    int all = limited ? row_add(c, GLP_UP, 0, (double)place_budget(c->space, c->options)) : 0;
     for (int k = 0; k < c->n_classes; k++)
         for (int h = 0; h < c->space->n_hosts; h++) {
             int start = c->classes[k].start[h];
             if (start == 0)
                 continue;
-            int m = column_add(c, GLP_CV, start, 0), row = row_add(c, GLP_LO, start, 0);
+            double price = c->space->price[c->classes[k].first] * c->scale;
+            int m = column_add(c, GLP_CV, start, -price), row = row_add(c, GLP_LO, start, 0);
             value_add(c, row, m, 1);
             value_add(c, row, c->classes[k].x + h, 1);
-            value_add(c, all, m, 1);
+            if (limited)
+                value_add(c, all, m, 1);
         }
+}
+
+/* What a restart of all its replicas costs. */
+static double class_price(const struct counts *c, int class)
+{
+    double price = 0;
+    for (int i = 0; i < c->space->n; i++)
+        price += c->class_of[i] == class && c->space->start[i] >= 0 ? c->space->price[i] : 0;
+    return price * c->scale;
 }
 
 /* u[0] = 1: the service stays as it is; u[k] = 1: it is on k hosts, those with w[k, host] = 1. */
@@ -335,7 +349,7 @@ static void add_even(struct counts *c, int budget)
             value_add(c, at_most, it->x + h, 1);
         }
         for (int size = it->new > 0; size <= it->n &&size <= space->n_hosts; size++) {
-            int u = column_add(c, GLP_BV, 1, 0);
+            int u = column_add(c, GLP_BV, 1, size > 0 ? -class_price(c, k) : 0);
             value_add(c, one, u, 1);
             if (size > 0 && budget > 0)
                 value_add(c, budget, u, it->n);
@@ -360,14 +374,26 @@ static void add_even(struct counts *c, int budget)
     }
 }
 
-/* used[host] = 1 where anything is; worth more than all degrees. */
+/* More than all degrees and all prices. */
+static double host_worth(const struct counts *c)
+{
+    return 2 * TOTAL + c->prices;
+}
+
+static double worth_of(const struct counts *c, const struct value *value)
+{
+    double worth = (value->score - value->paid) * c->scale;
+    return c->options->objective == OBJECTIVE_HOSTS ? worth - host_worth(c) * value->hosts : worth;
+}
+
+/* used[host] = 1 where anything is. */
 static void add_hosts(struct counts *c)
 {
     const struct space *space = c->space;
     if (c->options->objective != OBJECTIVE_HOSTS)
         return;
     for (int h = 0; h < space->n_hosts; h++) {
-        int used = column_add(c, GLP_BV, 1, -2 * TOTAL);
+        int used = column_add(c, GLP_BV, 1, -host_worth(c));
         c->used = h == 0 ? used : c->used;
         for (size_t s = 0; s < space->model->n_services; s++)
             if (c->fixed[s * (size_t)space->n_hosts + (size_t)h] > 0)
@@ -385,20 +411,26 @@ static void add_better(struct counts *c, const struct value *best)
 {
     if (!best->valid)
         return;
-    double worth = best->score * c->scale;
-    if (c->options->objective == OBJECTIVE_HOSTS)
-        worth -= 2 * TOTAL * best->hosts;
+    double worth = worth_of(c, best);
     int row = row_add(c, GLP_LO, worth + STEP, 0);
     for (int j = 1; j <= glp_get_num_cols(c->lp); j++)
         if (glp_get_obj_coef(c->lp, j) != 0)
             value_add(c, row, j, glp_get_obj_coef(c->lp, j));
 }
 
+static void counts_scale(struct counts *c)
+{
+    c->scale = c->space->total > 0 ? TOTAL / c->space->total : 1;
+    c->prices = 0;
+    for (int k = 0; k < c->space->n_movable; k++)
+        c->prices += c->space->price[c->space->movable[k]] * c->scale;
+}
+
 static void program_make(struct counts *c, const struct value *best)
 {
     bool whole = c->options->granularity == PER_SERVICE;
     c->lp = glp_create_prob();
-    c->scale = c->space->total > 0 ? TOTAL / c->space->total : 1;
+    counts_scale(c);
     glp_set_obj_dir(c->lp, GLP_MAX);
     classes_init(c);
     add_counts(c);
@@ -577,10 +609,7 @@ static void solving_work(void *ctx)
             placement_keep(s, at);
             finding_bound(s->finding, glp_mip_obj_val(c->lp));
             /* The optimum of a relaxation that holds as it is, or one that does not. */
-            double worth = s->best->score * c->scale;
-            if (c->options->objective == OBJECTIVE_HOSTS)
-                worth -= 2 * TOTAL * s->best->hosts;
-            none = s->best->valid && worth >= glp_mip_obj_val(c->lp) - 2 * STEP;
+            none = s->best->valid && worth_of(c, s->best) >= glp_mip_obj_val(c->lp) - 2 * STEP;
         }
     }
     finding_done(s->finding, s->nodes, !none, none, "");
@@ -591,16 +620,18 @@ static struct counts_end end_read(const struct counts *c, const struct finding_e
 {
     struct counts_end out = {
         .proven = end->proven, .nodes = end->iterations, .bound = INFINITY, .hosts_bound = -1};
-    double scale = c->space->total > 0 ? TOTAL / c->space->total : 1;
     bool hosts = c->options->objective == OBJECTIVE_HOSTS;
+    if (c->prices > 0 && !hosts)
+        return out; /* the bound is that of scores less prices */
     if (out.proven && best->valid && !hosts)
         out.bound = best->score;
     else if (out.proven && best->valid)
         out.hosts_bound = best->hosts;
     else if (isfinite(end->bound) && !hosts)
-        out.bound = (end->bound + 10 * STEP) / scale;
-    else if (isfinite(end->bound)) /* so many even if no degree were kept */
-        out.hosts_bound = (int64_t)ceil((-end->bound - 10 * STEP) / (2 * TOTAL));
+        out.bound = (end->bound + 10 * STEP) / c->scale;
+    else if (isfinite(end->bound)) /* so many even if no degree were kept and all had moved */
+        out.hosts_bound =
+            (int64_t)ceil((-end->bound - c->prices - 10 * STEP) / host_worth(c));
     if (best->valid && out.hosts_bound > best->hosts)
         out.hosts_bound = best->hosts;
     if (best->valid && out.bound < best->score)
@@ -623,6 +654,7 @@ struct counts_end counts_solve(struct space *space, const struct plan_options *o
         return none;
     finding_get(finding, best_at, best);
     struct finding_end end = finding_end(finding);
+    counts_scale(&counts);
     program_wipe(&counts);
     return end_read(&counts, &end, best);
 }

@@ -27,12 +27,13 @@ static int fit_plan(const struct model *model, const struct analysis *analysis,
     out->planner = mem_strdup("oa-modified");
     if (best.valid)
         out->why = mem_printf("resources only, %d hosts", best.hosts);
-    return hubs_finish(space, options, &effort, best_at, &best, out, err);
+    space_price_moves(space, options->min_gain);
+    return hubs_finish(space, &packing, &effort, best_at, &best, out, err);
 }
 
 const struct planner oa_modified_planner = {
     .name = "oa-modified",
     .summary = "resources only: a packing onto few hosts, blind to affinity",
-    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL | TAKES_MIN_GAIN,
     .plan = fit_plan,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/base/buf.h"
+#include "planner/homeward.h"
 #include "planner/rules.h"
 
 /* Copies of all names beside each other: a reason may be written for each of 10^6 pairs, and names
@@ -224,7 +225,6 @@ static void hba_group(struct hba *hba, const struct affinity *rows, size_t n)
 static int hba_plan(const struct model *model, const struct analysis *analysis,
                     const struct plan_options *options, struct plan *out, struct err *err)
 {
-    (void)err;
     struct hba hba = {.model = model, .options = options, .plan = out};
     hba.at = model_placement(model);
     hba.used = model_host_loads(model);
@@ -244,6 +244,7 @@ static int hba_plan(const struct model *model, const struct analysis *analysis,
     out->placement = steal(hba.at);
     out->n_placement = model->n_instances;
     plan_measure(out, model, analysis->rows, analysis->n_rows);
+    int result = options->min_gain > 0 ? homeward_plan(out, model, analysis, options, err) : 0;
     free(hba.used);
     free(hba.offer);
     free(hba.settled);
@@ -251,12 +252,12 @@ static int hba_plan(const struct model *model, const struct analysis *analysis,
     free(hba.by_service);
     free(hba.first);
     labels_wipe(&hba.labels);
-    return 0;
+    return result;
 }
 
 const struct planner hba_planner = {
     .name = "hba",
     .summary = "the paper's heuristic: pairs in descending affinity (Algorithm 1)",
-    .takes = TAKES_MAX_MOVES,
+    .takes = TAKES_MAX_MOVES | TAKES_MIN_GAIN,
     .plan = hba_plan,
 };

@@ -7,6 +7,7 @@
 #include "planner/exhaust.h"
 #include "planner/explain.h"
 #include "planner/hba.h"
+#include "planner/homeward.h"
 #include "planner/nearest.h"
 #include "planner/pack.h"
 #include "planner/pull.h"
@@ -287,6 +288,9 @@ int hubs_finish(struct space *space, const struct plan_options *options,
 {
     const struct model *model = space->model;
     const int *at = best->valid ? best_at : space->start;
+    AUTO_FREE int *worth = NULL; /* less what is not worth its moves */
+    if (best->valid && options->min_gain > 0 && options->granularity == PER_INSTANCE)
+        at = worth = homeward_from(space, options, best_at);
     out->cut = effort->cut;
     out->iterations = effort->done;
     if (plan_fill(out, model, space->rows, space->n_rows, at, err) < 0)

@@ -11,6 +11,7 @@
 #include "planner/cover.h"
 #include "planner/exhaust.h"
 #include "planner/fewest.h"
+#include "planner/homeward.h"
 #include "planner/hubs.h"
 #include "planner/nearest.h"
 #include "planner/oa_counts.h"
@@ -52,11 +53,16 @@ struct oa {
     int *first[FIRST_SEARCHES];
 };
 
+/* What a placement is worth beside others: bounds of the score are above that all the more. */
+static double worth_of(const struct value *value)
+{
+    return value->score - value->paid;
+}
+
 static double scaled_best(const struct oa *oa)
 {
-    if (oa->anywhere)
-        return oa->any.valid ? oa->any.score * oa->parts->scale : -INFINITY;
-    return oa->best.valid ? oa->best.score * oa->parts->scale : -INFINITY;
+    const struct value *best = oa->anywhere ? &oa->any : &oa->best;
+    return best->valid ? worth_of(best) * oa->parts->scale : -INFINITY;
 }
 
 static void oa_keep_bound(struct oa *oa, double bound)
@@ -69,7 +75,7 @@ static void oa_keep_bound(struct oa *oa, double bound)
 
 static bool oa_proven(const struct oa *oa)
 {
-    return oa->best.valid && oa->bound <= oa->best.score + 1e-9;
+    return oa->best.valid && oa->bound <= worth_of(&oa->best) + 1e-9;
 }
 
 /* Fewer hosts may do than the best has. */
@@ -120,6 +126,8 @@ static double oa_found(void *ctx, const int *host_of_item)
         hubs_candidate(oa->place, &anywhere, &none, oa->any_at, &oa->any);
     }
     hubs_candidate(oa->place, oa->options, &none, oa->best_at, &oa->best);
+    if (oa->options->min_gain > 0 && homeward(oa->place, oa->options))
+        hubs_candidate(oa->place, oa->options, &none, oa->best_at, &oa->best);
     if (!before.valid ? oa->best.valid : value_better(&oa->best, &before))
         finding_put(oa->finding, oa->best_at, &oa->best);
     return scaled_best(oa);
@@ -411,6 +419,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
         return -1;
     out->planner = mem_strdup("oa");
     space->strict = true;
+    space_price_moves(space, options->min_gain);
     char *hopeless = oa_hopeless(space, options);
     if (hopeless)
         return oa_without(space, options, hopeless, out, err);
@@ -463,6 +472,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
 const struct planner oa_planner = {
     .name = "oa",
     .summary = "the optimum with proof, or the best found with a bound (Eq. 2-5)",
-    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL,
+    .takes = TAKES_HOSTS_OBJECTIVE | TAKES_SERVICES | TAKES_MAX_MOVES | TAKES_MOVE_STATEFUL |
+             TAKES_MIN_GAIN,
     .plan = oa_plan,
 };

@@ -110,10 +110,6 @@ static const struct planner *auto_choose(const struct model *model,
     double coverage = model_coverage(model);
     bool plain = options->objective == OBJECTIVE_AFFINITY &&
                  options->granularity == PER_INSTANCE && !options->move_stateful;
-    if (options->min_gain > 0) {
-        *why = "moves have a price";
-        return &hubs_planner;
-    }
     if (plain && coverage >= 0 && coverage < AUTO_COVERAGE) {
         *why = "less than half of the traffic is known";
         return &hba_planner;
@@ -260,8 +256,10 @@ static void plan_bound(struct plan *plan, const struct model *model,
     int64_t hosts = bound_hosts(model, options->move_stateful, place_all);
     if (plan->hosts_bound < hosts)
         plan->hosts_bound = hosts;
+    bool free_moves = options->min_gain <= 0 || plan->restarts == 0;
     bool proven = options->objective == OBJECTIVE_AFFINITY
-                      ? plan->has_bound && plan->affinity_bound - plan->affinity_after <= 1e-9
+                      ? free_moves && plan->has_bound &&
+                            plan->affinity_bound - plan->affinity_after <= 1e-9
                       : plan->hosts_after == plan->hosts_bound;
     if (plan->status == PLAN_FEASIBLE && proven)
         plan->status = PLAN_OPTIMAL;

@@ -30,9 +30,11 @@ void plan_options(const struct manager *m, const struct config_app *app, struct 
     buf_printf(out,
                ",\"objective\":\"%s\",\"granularity\":\"%s\",\"time_limit_ms\":%lld,"
                "\"max_moves\":null,\"move_stateful\":%s,\"frontier\":false,\"seed\":1,"
-               "\"iterations\":null}",
+               "\"iterations\":null,\"min_gain\":",
                objective_name(app->objective), granularity_name(granularity),
                (long long)app->time_limit_ms, app->move_stateful ? "true" : "false");
+    json_put_real(out, app->planner_min_gain);
+    buf_puts(out, "}");
 }
 
 /* --- what is left of a plan --- */
