@@ -12,50 +12,13 @@
 #include "model/base/clock.h"
 #include "planner/bound.h"
 #include "planner/counts.h"
-#include "planner/exhaust.h"
-#include "planner/homeward.h"
 #include "planner/planner.h"
-#include "planner/service.h"
 #include "tests/bench/brute.h"
 #include "tests/bench/instances.h"
+#include "tests/property/given.h"
 #include "tests/support/runs.h"
 
 #define RUNS RUNS_OF(1000)
-
-struct given {
-    struct model *model;
-    struct analysis *analysis;
-    struct plan_options options;
-};
-
-static struct given given_make(const struct wild *wild, uint64_t seed)
-{
-    struct given given = {.model = wild_model(wild, seed), .options = plan_options_default};
-    given.analysis = analysis_from_given(given.model);
-    given.options.seed = seed;
-    given.options.move_stateful = seed % 5 == 1;
-    given.options.max_moves = seed % 4 == 2 ? (int64_t)(seed / 4 % 4) : -1;
-    given.options.objective = seed % 3 == 2 ? OBJECTIVE_HOSTS : OBJECTIVE_AFFINITY;
-    return given;
-}
-
-static void given_wipe(struct given *given)
-{
-    model_free(given->model);
-    analysis_free(given->analysis);
-}
-#define AUTO_GIVEN __attribute__((cleanup(given_wipe)))
-
-static struct plan *plan_by(const struct given *given, const char *planner)
-{
-    struct err err = ERR_INIT;
-    struct plan *plan = NULL;
-    struct plan_options options = given->options;
-    options.planner = planner;
-    if (planner_run(given->model, given->analysis, &options, &plan, &err) < 0)
-        fail_msg("%s", err.text);
-    return plan;
-}
 
 static struct brute brute(const struct given *given, bool strict)
 {
@@ -206,15 +169,6 @@ static int sweep_services(const char *planner, const struct wild *wild, bool str
     return reached;
 }
 
-static struct wild wild_services(void)
-{
-    struct wild wild = wild_all;
-    wild.instances = 8;
-    wild.hosts = 4;
-    wild.crowds = true;
-    return wild;
-}
-
 static void test_hubs_when_services_move_then_found_if_there_is_one(void **state)
 {
     (void)state;
@@ -233,151 +187,6 @@ static void test_hubs_when_services_are_over_at_the_start_then_found_all_the_sam
     int feasible = 0, reached = sweep_services("hubs", &wild, false, RUNS / 2, &feasible);
     print_message("hubs, services: best in %d of %d\n", reached, feasible);
     assert_true(reached >= feasible * 90 / 100);
-}
-
-/* What moves cost, by their start-up times, never exceeds what they gain. */
-static void test_hubs_when_moves_have_a_price_then_worth_it(void **state)
-{
-    (void)state;
-    struct wild wild = wild_all;
-    int moves = 0, fewer = 0;
-    wild.instances = 12;
-    wild.unplaced = false;
-    for (uint64_t seed = 0; seed < RUNS / 4; seed++) {
-        AUTO_GIVEN struct given given = given_make(&wild, seed);
-        struct rng rng = {seed};
-        double sum = 0, paid = 0;
-        int known = 0;
-        bool whole = true;
-        given.options.objective = OBJECTIVE_AFFINITY;
-        given.options.max_moves = -1;
-        for (size_t i = 0; i < given.model->n_instances; i++) {
-            int64_t start_ms = rng_below(&rng, 3) ? 1 + (int64_t)rng_below(&rng, 9000) : -1;
-            given.model->instances[i].start_ms = start_ms;
-            sum += start_ms > 0 ? (double)start_ms : 0;
-            known += start_ms > 0;
-            whole &= given.model->instances[i].host >= 0;
-        }
-        AUTO(plan) struct plan *dear = plan_by(&given, "hubs");
-        given.options.min_gain = rng_real(&rng);
-        AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
-        for (size_t m = 0; m < plan->n_moves; m++) {
-            int64_t start_ms = given.model->instances[plan->moves[m].instance].start_ms;
-            paid += given.options.min_gain * (start_ms > 0 ? (double)start_ms * known / sum : 1);
-        }
-        if (whole)
-            if (plan->affinity_after - paid < plan->affinity_before - 1e-9)
-                fail_msg("seed %d: %g to %g for %g", (int)seed, plan->affinity_before,
-                         plan->affinity_after, paid);
-        moves += (int)plan->n_moves;
-        fewer += plan->n_moves < dear->n_moves;
-    }
-    print_message("%d moves, fewer in %d plans\n", moves, fewer);
-    assert_true(moves > RUNS / 25 && fewer > RUNS / 125);
-}
-
-/* No move is left that is better taken back, by whichever planner. */
-static void test_planners_when_moves_have_a_price_then_none_is_wasted(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"hba", "oa", "oa-modified", "hubs", "auto"};
-    struct wild wild = wild_all;
-    int moves = 0, stayed = 0;
-    wild.unplaced = false;
-    for (uint64_t seed = 0; seed < RUNS / 2; seed++) {
-        struct err err = ERR_INIT;
-        AUTO_GIVEN struct given given = given_make(&wild, seed);
-        const char *name = names[seed % ARRAY_LEN(names)];
-        if (seed % ARRAY_LEN(names) == 0) {
-            given.options.objective = OBJECTIVE_AFFINITY;
-            given.options.move_stateful = false;
-        }
-        given.options.max_moves = -1;
-        AUTO(plan) struct plan *free_moves = plan_by(&given, name);
-        given.options.min_gain = 0.01 + 0.2 * (double)(seed / ARRAY_LEN(names) % 4);
-        AUTO(plan) struct plan *plan = plan_by(&given, name);
-        if (plan_check(plan, given.model, given.options.move_stateful, &err) < 0)
-            fail_msg("seed %d, %s: %s", (int)seed, name, err.text);
-        if (plan->status == PLAN_INFEASIBLE || plan->status == PLAN_TIMEOUT)
-            continue;
-        assert_true(plan->affinity_bound >= free_moves->affinity_after - 1e-9);
-        AUTO(space) struct space *space =
-            space_new(given.model, given.analysis->rows, given.analysis->n_rows,
-                      given.options.move_stateful, &err);
-        space->strict = strcmp(plan->planner, "oa") == 0;
-        space_price_moves(space, given.options.min_gain);
-        AUTO(place) struct place *place = place_new(space, plan->placement);
-        if (strcmp(name, "oa-modified") == 0)
-            given.options.objective = OBJECTIVE_HOSTS;
-        if (homeward(place, &given.options))
-            fail_msg("seed %d, %s: a move is not worth %g", (int)seed, name,
-                     given.options.min_gain);
-        moves += (int)plan->n_moves;
-        stayed += (int)free_moves->n_moves - (int)plan->n_moves;
-    }
-    print_message("%d moves, %d fewer than without\n", moves, stayed);
-    assert_true(moves > RUNS / 10 && stayed > RUNS / 50);
-}
-
-/* The program with prices, against all placements one by one. */
-static void priced_sweep(enum granularity granularity)
-{
-    struct wild wild = wild_services();
-    int proven = 0;
-    wild.instances = 7;
-    for (uint64_t seed = 0; seed < RUNS / 4; seed++) {
-        struct err err = ERR_INIT;
-        AUTO_GIVEN struct given given = given_make(&wild, seed);
-        struct effort effort = {.limit = -1, .deadline_ms = INT64_MAX};
-        given.options.granularity = granularity;
-        given.options.min_gain = 0.02 * (double)(1 + seed % 9);
-        for (size_t i = 0; i < given.model->n_instances; i++)
-            given.model->instances[i].start_ms = seed % 2 ? 100 * (int64_t)(1 + i % 3) : -1;
-        AUTO(space) struct space *space =
-            space_new(given.model, given.analysis->rows, given.analysis->n_rows,
-                      given.options.move_stateful, &err);
-        space->strict = true;
-        space_price_moves(space, given.options.min_gain);
-        if (!counts_suit(space, &given.options))
-            continue;
-        struct value best = {.objective = given.options.objective}, truth = best;
-        AUTO_FREE int *at = model_placement(given.model), *all = model_placement(given.model);
-        AUTO(place) struct place *place = place_new(space, space->start);
-        double top;
-        struct counts_end end =
-            counts_solve(space, &given.options, clock_mono_ms() + 5000, -1, at, &best);
-        enum exhaust_verdict verdict =
-            granularity == PER_SERVICE
-                ? service_exhaust(space, &given.options, false, &effort, all, &truth, &top)
-                : exhaust_best(place, &given.options, &effort, all, &truth, &top);
-        if (verdict == EXHAUST_OPEN || !end.proven)
-            continue;
-        proven++;
-        if (best.valid != truth.valid)
-            fail_msg("seed %d: proven %d, all placements %d", (int)seed, best.valid, truth.valid);
-        if (!best.valid)
-            continue;
-        assert_true(end.hosts_bound <= truth.hosts || given.options.objective != OBJECTIVE_HOSTS);
-        double worth = best.score - best.paid, most = truth.score - truth.paid;
-        bool as_few = given.options.objective != OBJECTIVE_HOSTS || best.hosts == truth.hosts;
-        if (!as_few || fabs(worth - most) > 1e-6)
-            fail_msg("seed %d: proves %g on %d, best is %g on %d", (int)seed, worth, best.hosts,
-                     most, truth.hosts);
-    }
-    print_message("%d proven\n", proven);
-    assert_true(proven > RUNS / 10);
-}
-
-static void test_counts_when_instances_have_a_price_then_the_best_of_all(void **state)
-{
-    (void)state;
-    priced_sweep(PER_INSTANCE);
-}
-
-static void test_counts_when_services_have_a_price_then_the_best_of_all(void **state)
-{
-    (void)state;
-    priced_sweep(PER_SERVICE);
 }
 
 static void test_oa_when_services_move_then_proven(void **state)
@@ -532,11 +341,7 @@ int main(void)
         cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
         cmocka_unit_test(test_hubs_when_services_move_then_found_if_there_is_one),
         cmocka_unit_test(test_hubs_when_services_are_over_at_the_start_then_found_all_the_same),
-        cmocka_unit_test(test_hubs_when_moves_have_a_price_then_worth_it),
         cmocka_unit_test(test_oa_when_services_move_then_proven),
-        cmocka_unit_test(test_planners_when_moves_have_a_price_then_none_is_wasted),
-        cmocka_unit_test(test_counts_when_instances_have_a_price_then_the_best_of_all),
-        cmocka_unit_test(test_counts_when_services_have_a_price_then_the_best_of_all),
         cmocka_unit_test(test_counts_when_instances_move_then_the_optimum),
         cmocka_unit_test(test_counts_when_services_move_then_the_optimum),
         cmocka_unit_test(test_frontier_when_asked_then_ascending_to_the_plan),
