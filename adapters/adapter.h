@@ -212,6 +212,19 @@ struct keeper {
     void (*close)(void *ctx); /* gives the lock back */
 };
 
+/* What remap left on a service and now keeps its replicas from running. Borrowed. */
+struct relief {
+    int64_t cycle, seq; /* the move that left it */
+    const char *service;
+    int64_t restarts; /* replicas that restart with it */
+    bool done;        /* it was taken off; false: that would take more than the budget */
+    const char *why;
+};
+struct relief_budget {
+    int64_t restarts;    /* replicas that may restart in all, counted down; -1: no limit */
+    int64_t per_service; /* of one service; -1: no limit */
+};
+
 struct orchestrator {
     const char *name, *summary;
     const struct option_spec *options;
@@ -233,6 +246,11 @@ struct orchestrator {
      * number of replicas that restart goes to *restarts; dry_run only counts. */
     int (*release)(void *ctx, const struct app_scope *app, const char *service, bool dry_run,
                    int64_t *restarts, struct err *err);
+    /* Takes off what does harm, and marks what has lost its meaning; tells each. Asked now and then,
+     * while no move is under way; NULL: what it leaves can do none. */
+    int (*relieve)(void *ctx, const struct app_scope *app, struct relief_budget *budget,
+                   void (*told)(void *arg, const struct relief *relief), void *arg,
+                   struct err *err);
     void (*close)(void *ctx);
     const struct keeper *keeper; /* NULL: it needs none */
     /* Called after open() with what the keeper's open() made, which outlives this ctx: every single

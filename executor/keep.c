@@ -73,6 +73,8 @@ static void kept_turn(struct kept *kept)
         kept->adopted = false;
     } else if (!kept->adopted) {
         kept->adopted = kept_adopt(kept);
+    } else {
+        kept_relieve(kept);
     }
     if (keeper->address)
         kept_listen(kept);
@@ -112,10 +114,16 @@ static bool source_same(const struct source *a, const struct source *b)
     return true;
 }
 
+static void app_wipe(struct kept_app *app)
+{
+    request_wipe_app(&app->scope);
+    free(app->held_back);
+}
+
 static void apps_wipe(struct kept *kept)
 {
     for (size_t i = 0; i < kept->n_apps; i++)
-        request_wipe_app(&kept->apps[i].scope);
+        app_wipe(&kept->apps[i]);
     free(kept->apps);
     kept->apps = NULL;
     kept->n_apps = 0;
@@ -125,6 +133,7 @@ static void kept_free(struct kept *kept)
 {
     loop_timer_cancel(stage_loop(kept->stage), kept->timer);
     kept_adopt_end(kept);
+    kept_relieve_end(kept);
     kept_unlisten(kept);
     kept->orchestrator->keeper->close(kept->ctx);
     request_wipe_source(&kept->source);
@@ -341,14 +350,36 @@ static void kept_learn(struct kept *kept, const struct kept_move *moves, size_t 
         *ARRAY_PUSH(kept->known, kept->n_known) = moves[i];
 }
 
+/* NULL: pins stay as they are. */
+static int read_relief(const struct jval *entry, struct kept_relief *out, struct err *err)
+{
+    static const char *const keys[] = {"max_restarts", "max_service_restarts", "interval_ms", NULL};
+    struct jval v = jval_get(entry, "relief"), interval = jval_get(&v, "interval_ms");
+    *out = (struct kept_relief){.max_restarts = -1, .max_service_restarts = -1};
+    if (jval_absent(&v) || jval_null(&v))
+        return 0;
+    out->wanted = true;
+    return jval_object(&v, keys, err) < 0 ||
+                   jval_opt_int(&v, "max_restarts", 0, MODEL_MAX_NUMBER, &out->max_restarts,
+                                err) < 0 ||
+                   jval_opt_int(&v, "max_service_restarts", 0, MODEL_MAX_NUMBER,
+                                &out->max_service_restarts, err) < 0 ||
+                   jval_int(&interval, 1, MODEL_MAX_NUMBER, &out->interval_ms, err) < 0
+               ? -1
+               : 0;
+}
+
 /* One element of `orchestrators`. */
 static int configure_one(struct keep *keep, const struct jval *entry, const struct kept_move *moves,
                          size_t n_moves, struct err *err)
 {
-    static const char *const keys[] = {"app", "orchestrator", NULL};
+    static const char *const keys[] = {"app", "orchestrator", "relief", NULL};
     struct source source = {0};
     struct app_scope app = {0};
+    struct kept_relief relief;
     int rc = jval_object(entry, keys, err);
+    if (rc == 0)
+        rc = read_relief(entry, &relief, err);
     if (rc == 0)
         rc = request_read_app(entry, &app, err);
     if (rc == 0)
@@ -363,7 +394,7 @@ static int configure_one(struct keep *keep, const struct jval *entry, const stru
         if (kept) {
             kept->configured = true;
             kept_learn(kept, moves, n_moves);
-            *ARRAY_PUSH(kept->apps, kept->n_apps) = (struct kept_app){app};
+            *ARRAY_PUSH(kept->apps, kept->n_apps) = (struct kept_app){.scope = app, .relief = relief};
             app = (struct app_scope){0};
         } else {
             rc = -1;

@@ -10,6 +10,13 @@ struct adoption;
 
 struct kept_app { /* a part of the cluster that is moved through this source */
     struct app_scope scope;
+    struct kept_relief {
+        bool wanted;                                /* pins that do harm may be taken off */
+        int64_t max_restarts, max_service_restarts; /* per interval; -1: no limit */
+        int64_t interval_ms;
+    } relief;
+    int64_t budget_until_ms, restarted; /* of this interval */
+    char *held_back;                    /* what was told last of what the budget forbids */
 };
 
 struct kept {
@@ -31,6 +38,8 @@ struct kept {
     int64_t turned;            /* turns so far */
     struct adoption *adoption; /* under way; NULL: none */
     bool adopted;              /* since the lock was taken */
+    void *relief;              /* the orchestrator's; NULL: not open */
+    int64_t relief_ms;         /* the next look */
 
     struct listener *listener; /* NULL: not open */
     char *tls_cert, *tls_key, *listen_trouble;
@@ -52,5 +61,9 @@ bool kept_knows(const struct kept *kept, const struct keeper_mark *mark);
 bool kept_adopt(struct kept *kept);
 /* The lock is gone, or all is done: forgets what was found. */
 void kept_adopt_end(struct kept *kept);
+
+/* relieve.c: looks for pins that do harm, where it is time and nothing forbids it. */
+void kept_relieve(struct kept *kept);
+void kept_relieve_end(struct kept *kept);
 
 #endif

@@ -30,6 +30,7 @@ void mark_free(struct mark *mark)
     free(mark->uid);
     free(mark->template);
     free(mark->reverted);
+    free(mark->stale);
     free(mark);
 }
 
@@ -106,8 +107,8 @@ static int read_mark(const struct jval *root, struct mark *mark, struct err *err
 {
     static const char *const keys[] = {"v",      "uid",        "cycle",  "seq",      "at_ms",
                                        "pin",    "how",        "hosts",  "leaf",     "constraint",
-                                       "before", "original",   "template", "reverted", "previous",
-                                       NULL};
+                                       "before", "original",   "template", "reverted", "stale",
+                                       "previous", NULL};
     struct jval v = jval_get(root, "v"), cycle = jval_get(root, "cycle");
     struct jval seq = jval_get(root, "seq"), at = jval_get(root, "at_ms");
     struct jval pin = jval_get(root, "pin"), how = jval_get(root, "how");
@@ -122,7 +123,8 @@ static int read_mark(const struct jval *root, struct mark *mark, struct err *err
         read_hosts(root, &mark->pin, err) || read_fields(root, "before", &mark->before, err) ||
         read_fields(root, "original", &mark->original, err) ||
         read_text(root, "template", &mark->template, err) ||
-        jval_opt_text(root, "reverted", 253, &mark->reverted, err))
+        jval_opt_text(root, "reverted", 253, &mark->reverted, err) ||
+        jval_opt_text(root, "stale", 253, &mark->stale, err))
         return -1;
     mark->pin.kind = (enum pin_kind)kind;
     mark->patched = way == 1;
@@ -182,6 +184,7 @@ static json_t *mark_tree(const struct mark *mark)
     json_object_set_new(tree, "template", json_string(mark->template));
     json_object_set_new(tree, "reverted",
                         mark->reverted ? json_string(mark->reverted) : json_null());
+    json_object_set_new(tree, "stale", mark->stale ? json_string(mark->stale) : json_null());
     json_object_set_new(tree, "previous", or_null(mark->previous));
     return tree;
 }

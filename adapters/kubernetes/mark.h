@@ -9,6 +9,7 @@
  *    "before":{"affinity":…,"spread":…},     as just before this move; a member absent: absent
  *    "original":{…},                          as before the first of our pins that are there
  *    "template":"<digest of the rest of the template>","reverted":"<manager>"|null,
+ *    "stale":"<why>"|null,
  *    "previous":<the mark before this one, without its own previous>|null} */
 #ifndef REMAP_KUBERNETES_MARK_H
 #define REMAP_KUBERNETES_MARK_H
@@ -27,6 +28,7 @@ struct mark {
     struct pin_fields before, original;
     char *template;   /* mark_template() when it was written */
     char *reverted;   /* by whom the pin was taken out behind our back; NULL: nobody */
+    char *stale;      /* why it means nothing any more; NULL: it does */
     json_t *previous; /* NULL: none */
 };
 

@@ -55,7 +55,8 @@ int orchestrator_read(const struct source *source, struct kube_orchestrator *o, 
         read_duration(source, "soak", "1h", &c->soak_ms, err) ||
         read_duration(source, "scaling_quiet", "5m", &c->scaling_ms, err) ||
         read_duration(source, "min_node_age", "10m", &c->min_node_age_ms, err) ||
-        read_duration(source, "unschedulable_after", "30s", &o->unschedulable_ms, err))
+        read_duration(source, "unschedulable_after", "30s", &o->unschedulable_ms, err) ||
+        read_duration(source, "unready_after", "10m", &o->unready_ms, err))
         return -1;
     o->kind = required ? PIN_REQUIRED : PIN_PREFERRED;
     return 0;
@@ -71,6 +72,7 @@ static void orchestrator_close(void *ctx)
         free(o->memories[i].service);
     free(o->memories);
     world_forget(o);
+    relief_forget(o);
     free(o);
 }
 
@@ -620,6 +622,7 @@ const struct orchestrator kubernetes_orchestrator = {
     .settled = settled,
     .undo = undo,
     .release = release,
+    .relieve = relief_run,
     .close = orchestrator_close,
     .keeper = &kubernetes_keeper,
     .attach = orchestrator_attach,

@@ -22,6 +22,8 @@
         {"scaling_quiet", "no move after an autoscaler changed the replicas", "5m", false},        \
         {"min_node_age", "younger nodes are no targets", "10m", false},                            \
         {"unschedulable_after", "pods that nobody takes for so long fail the move", "30s", false}, \
+        {"unready_after",                                                                          \
+         "a required pin whose nodes were all not ready for so long is taken off", "10m", false},  \
         {"force_required",                                                                         \
          "true: required pins also beside node autoscalers and where priorities differ", "false",  \
          false},                                                                                   \
@@ -46,13 +48,21 @@ struct world_known {
     int64_t until_ms; /* monotonic */
 };
 
+/* A pin all of whose nodes are gone or not ready. */
+struct pin_down {
+    char *uid;       /* of the workload */
+    int64_t seen_ms; /* wall: when it was first found so */
+};
+
 struct kube_orchestrator {
     struct kube_api *api;
     struct world_known *known;
     size_t n_known;
     enum pin_kind kind;
     struct conduct_options conduct;
-    int64_t unschedulable_ms;
+    int64_t unschedulable_ms, unready_ms;
+    struct pin_down *down; /* relief.c */
+    size_t n_down;
     struct pin_memory *memories;
     size_t n_memories;
     bool no_rollouts;  /* the cluster knows no Argo Rollouts */
@@ -108,6 +118,12 @@ int write_apply(struct kube_orchestrator *o, const json_t *workload, const struc
  * written. */
 int write_patch(struct kube_orchestrator *o, const json_t *workload, const struct pin_fields *then,
                 const char *annotation, json_t **out, struct err *err);
+
+/* --- relief.c: struct orchestrator's relieve() (interfaces.md 1.9 rule 3) --- */
+
+int relief_run(void *orchestrator, const struct app_scope *app, struct relief_budget *budget,
+               void (*told)(void *arg, const struct relief *relief), void *arg, struct err *err);
+void relief_forget(struct kube_orchestrator *o);
 
 /* How often a write is tried that others were faster than: status updates count as changes too, and
  * come in bursts while pods get ready. */

@@ -98,7 +98,28 @@ void configure_build(const struct config *config, struct buf *out)
     buf_puts(out, "]}");
 }
 
-void configure_executor(const struct config *config, const char *moves, struct buf *out)
+static void put_limit(struct buf *out, const char *key, int64_t limit)
+{
+    if (limit >= 0)
+        buf_printf(out, "\"%s\":%lld,", key, (long long)limit);
+}
+
+/* Whoever moves by himself also takes off what does harm, within the same limits. */
+static void put_relief(const struct config_app *app, bool paused, struct buf *out)
+{
+    buf_puts(out, ",\"relief\":");
+    if (app->mode != MODE_ACT || paused) {
+        buf_puts(out, "null");
+        return;
+    }
+    buf_puts(out, "{");
+    put_limit(out, "max_restarts", app->max_restarts);
+    put_limit(out, "max_service_restarts", app->max_service_restarts);
+    buf_printf(out, "\"interval_ms\":%lld}", (long long)app->interval_ms);
+}
+
+void configure_executor(const struct config *config, const bool *paused, const char *moves,
+                        struct buf *out)
 {
     bool first = true;
     buf_printf(out, "{\"v\":1,\"moves\":[%s],\"orchestrators\":[", moves);
@@ -111,6 +132,7 @@ void configure_executor(const struct config *config, const char *moves, struct b
         request_app(app, out);
         buf_puts(out, ",\"orchestrator\":");
         request_source(config_source(config, name), out);
+        put_relief(app, paused[i], out);
         buf_puts(out, "}");
         first = false;
     }

@@ -10,6 +10,8 @@ void configure_build(const struct config *config, struct buf *out);
 
 /* For the executor: the orchestrators of the apps that may be moved (modes propose and act), and the
  * elements of `moves`, as text. */
-void configure_executor(const struct config *config, const char *moves, struct buf *out);
+/* `paused` (n_apps long): nothing of these is touched between requests. */
+void configure_executor(const struct config *config, const bool *paused, const char *moves,
+                        struct buf *out);
 
 #endif

@@ -139,6 +139,7 @@ static int do_pause(struct manager *m, const struct command *c, struct buf *out,
     if (for_apps(m, c, EV_PAUSE, err) < 0)
         return -1;
     manager_note(m, c->app, "pause", 0, "paused by hand");
+    manager_configure(m, PARTY_EXECUTOR);
     put_text(out, "paused");
     return 0;
 }
@@ -148,6 +149,7 @@ static int do_resume(struct manager *m, const struct command *c, struct buf *out
     if (for_apps(m, c, EV_RESUME, err) < 0)
         return -1;
     manager_note(m, c->app, "resume", 0, "resumed by hand");
+    manager_configure(m, PARTY_EXECUTOR);
     put_text(out, "resumed");
     return 0;
 }

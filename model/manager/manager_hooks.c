@@ -34,7 +34,12 @@ static void configure_moves(struct manager *m, struct buf *out)
     AUTO_BUF struct buf moves = BUF_INIT;
     if (store_moves_known(m->store, KNOWN_MOVES, put_known, &moves, &err) < 0)
         log_warn("%s", err.text);
-    configure_executor(m->config, moves.data ? moves.data : "", out);
+    AUTO_FREE bool *paused = mem_array(m->config->n_apps + 1, sizeof *paused);
+    for (size_t i = 0; i < m->config->n_apps; i++) {
+        int app = engine_app(&m->engine, m->config->apps[i].name);
+        paused[i] = app >= 0 && m->engine.apps[app].paused;
+    }
+    configure_executor(m->config, paused, moves.data ? moves.data : "", out);
 }
 
 void manager_configure(struct manager *m, enum party stage)
