@@ -8,19 +8,27 @@
 /* Steps that a moved item stays: long enough to leave a swap's valley, short against a pattern. */
 #define TENURE 7
 
+/* Listed items in descending gain. */
+struct near {
+    double gain;
+    int item;
+};
+/* Above this many new ones a sort is cheaper than so many insertions. */
+#define INSERT_MOST 48
+
 struct columns {
     const struct parts *parts;
     int kind;
     double *base; /* bonus less price */
     double *gain; /* base and degrees to what is in */
-    double *beside; /* degrees to one item, else 0 */
     bool *in;
-    int *blocked; /* conflicting items that are in */
-    int *tabu;    /* first step that may move it again */
-    int *list, n; /* what is in */
-    int *near, n_near; /* what is not and has a partner there; */
-    int n_gaining;     /* those of gain first */
-    unsigned *stamp, now;
+    int *partners; /* how many are in */
+    int *blocked;  /* conflicting items that are in */
+    int *tabu;     /* first step that may move it again */
+    int *list, n;  /* what is in */
+    struct near *near; /* what is not and has a partner there, once near_refresh() has been */
+    int n_near, n_sorted;
+    bool *listed;
     double left[LOAD_DIMS], value;
 };
 
@@ -31,13 +39,13 @@ struct columns *columns_new(const struct parts *parts)
     c->parts = parts;
     c->base = mem_array(n, sizeof *c->base);
     c->gain = mem_array(n, sizeof *c->gain);
-    c->beside = mem_array(n, sizeof *c->beside);
     c->in = mem_array(n, sizeof *c->in);
     c->blocked = mem_array(n, sizeof *c->blocked);
     c->tabu = mem_array(n, sizeof *c->tabu);
     c->list = mem_array(n, sizeof *c->list);
     c->near = mem_array(n, sizeof *c->near);
-    c->stamp = mem_array(n, sizeof *c->stamp);
+    c->listed = mem_array(n, sizeof *c->listed);
+    c->partners = mem_array(n, sizeof *c->partners);
     return c;
 }
 
@@ -47,13 +55,13 @@ void columns_free(struct columns *c)
         return;
     free(c->base);
     free(c->gain);
-    free(c->beside);
     free(c->in);
     free(c->blocked);
     free(c->tabu);
     free(c->list);
     free(c->near);
-    free(c->stamp);
+    free(c->listed);
+    free(c->partners);
     free(c);
 }
 
@@ -67,6 +75,14 @@ void columns_start(struct columns *c, int kind, const double *prices)
                          : (host->bonus ? host->bonus[i] : 0) - prices[i];
 }
 
+static void near_add(struct columns *c, int item)
+{
+    if (c->listed[item] || !isfinite(c->base[item]))
+        return;
+    c->listed[item] = true;
+    c->near[c->n_near++].item = item;
+}
+
 static void take(struct columns *c, int item)
 {
     const struct parts *parts = c->parts;
@@ -75,8 +91,12 @@ static void take(struct columns *c, int item)
     c->value += c->gain[item];
     for (int d = 0; d < parts->dims; d++)
         c->left[d] -= parts->size[item * parts->dims + d];
-    for (size_t k = parts->first[item]; k < parts->first[item + 1]; k++)
-        c->gain[parts->arcs[k].item] += parts->arcs[k].degree;
+    for (size_t k = parts->first[item]; k < parts->first[item + 1]; k++) {
+        int j = parts->arcs[k].item;
+        c->gain[j] += parts->arcs[k].degree;
+        c->partners[j]++;
+        near_add(c, j);
+    }
     for (size_t k = parts->first_conflict[item]; k < parts->first_conflict[item + 1]; k++)
         c->blocked[parts->conflicts[k]]++;
 }
@@ -89,42 +109,70 @@ static void leave(struct columns *c, int at)
     c->list[at] = c->list[--c->n];
     for (int d = 0; d < parts->dims; d++)
         c->left[d] += parts->size[item * parts->dims + d];
-    for (size_t k = parts->first[item]; k < parts->first[item + 1]; k++)
+    for (size_t k = parts->first[item]; k < parts->first[item + 1]; k++) {
         c->gain[parts->arcs[k].item] -= parts->arcs[k].degree;
+        c->partners[parts->arcs[k].item]--;
+    }
     for (size_t k = parts->first_conflict[item]; k < parts->first_conflict[item + 1]; k++)
         c->blocked[parts->conflicts[k]]--;
     c->value -= c->gain[item];
+    if (c->partners[item] > 0)
+        near_add(c, item);
 }
 
-static void near_list(struct columns *c)
+static int by_gain(const void *left, const void *right)
 {
-    const struct parts *parts = c->parts;
-    c->now++;
-    c->n_near = c->n_gaining = 0;
-    for (int m = 0; m < c->n; m++)
-        for (size_t k = parts->first[c->list[m]]; k < parts->first[c->list[m] + 1]; k++) {
-            int j = parts->arcs[k].item;
-            if (c->in[j] || c->stamp[j] == c->now || !isfinite(c->base[j]))
-                continue;
-            c->stamp[j] = c->now;
-            c->near[c->n_near++] = j;
-            if (c->gain[j] > 0) {
-                c->near[c->n_near - 1] = c->near[c->n_gaining];
-                c->near[c->n_gaining++] = j;
-            }
+    const struct near *x = left, *y = right;
+    if (x->gain != y->gain)
+        return x->gain < y->gain ? 1 : -1;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* Drops what is in or lost its partners and sorts the rest; few have changed since the last step. */
+static void near_refresh(struct columns *c)
+{
+    bool many = c->n_near - c->n_sorted > INSERT_MOST;
+    int kept = 0;
+    for (int k = 0; k < c->n_near; k++) {
+        struct near near = {.item = c->near[k].item};
+        int at = kept;
+        if (c->in[near.item] || c->partners[near.item] == 0) {
+            c->listed[near.item] = false;
+            continue;
         }
+        near.gain = c->gain[near.item];
+        for (; !many && at > 0 && by_gain(&c->near[at - 1], &near) > 0; at--)
+            c->near[at] = c->near[at - 1];
+        c->near[at] = near;
+        kept++;
+    }
+    if (many)
+        qsort(c->near, (size_t)kept, sizeof *c->near, by_gain);
+    c->n_near = c->n_sorted = kept;
 }
 
-/* Room beside what is in, when `out` (-1: none) leaves. */
-static bool room(const struct columns *c, int item, int out)
+/* True when it may go in beside what is there, `out` (-1: none) having left. */
+static bool may_enter(const struct columns *c, int item, int out, int step)
 {
     const struct parts *parts = c->parts;
-    const double *size = &parts->size[item * parts->dims];
-    const double *back = out >= 0 ? &parts->size[out * parts->dims] : NULL;
-    for (int d = 0; d < parts->dims; d++)
-        if (size[d] > c->left[d] + (back ? back[d] : 0))
+    if (c->tabu[item] > step || c->blocked[item] > 0)
+        return false;
+    for (int d = 0; d < parts->dims; d++) {
+        double back = out >= 0 ? parts->size[out * parts->dims + d] : 0;
+        if (parts->size[item * parts->dims + d] > c->left[d] + back)
             return false;
+    }
     return true;
+}
+
+static double degree_between(const struct parts *parts, int a, int b)
+{
+    bool fewer = parts->first[a + 1] - parts->first[a] < parts->first[b + 1] - parts->first[b];
+    int from = fewer ? a : b, to = fewer ? b : a;
+    for (size_t k = parts->first[from]; k < parts->first[from + 1]; k++)
+        if (parts->arcs[k].item == to)
+            return parts->arcs[k].degree;
+    return 0;
 }
 
 struct change {
@@ -132,42 +180,35 @@ struct change {
     int in, out_at; /* -1: none */
 };
 
-static void move_look(struct change *best, double worth, int in, int out_at)
+/* Swaps of one member against what gains beside it: nothing else beats its leaving alone. */
+static void swaps_look(const struct columns *c, int at, int step, struct change *best)
 {
-    if (worth > best->worth)
-        *best = (struct change){worth, in, out_at};
-}
-
-/* Swaps of one member against what is near and gains: nothing else beats its leaving alone. */
-static void swaps_look(struct columns *c, int at, int step, struct change *best)
-{
-    const struct parts *parts = c->parts;
     int out = c->list[at];
-    for (size_t k = parts->first[out]; k < parts->first[out + 1]; k++)
-        c->beside[parts->arcs[k].item] = parts->arcs[k].degree;
-    for (int m = 0; m < c->n_gaining; m++) {
-        int j = c->near[m];
-        double worth = c->gain[j] - c->gain[out] - c->beside[j];
-        if (worth > best->worth && c->tabu[j] <= step && c->blocked[j] == 0 && room(c, j, out))
+    for (int m = 0; m < c->n_near; m++) {
+        int j = c->near[m].item;
+        double most = c->near[m].gain - c->gain[out];
+        if (c->near[m].gain <= 0 || most <= best->worth)
+            return;
+        if (!may_enter(c, j, out, step))
+            continue;
+        double worth = most - degree_between(c->parts, j, out);
+        if (worth > best->worth)
             *best = (struct change){worth, j, at};
     }
-    for (size_t k = parts->first[out]; k < parts->first[out + 1]; k++)
-        c->beside[parts->arcs[k].item] = 0;
 }
 
 static struct change move_best(struct columns *c, int step)
 {
     struct change best = {-INFINITY, -1, -1};
-    near_list(c);
-    for (int m = 0; m < c->n_near; m++) {
-        int j = c->near[m];
-        if (c->tabu[j] <= step && c->blocked[j] == 0 && room(c, j, -1))
-            move_look(&best, c->gain[j], j, -1);
-    }
+    near_refresh(c);
+    for (int m = 0; m < c->n_near && best.in < 0; m++)
+        if (may_enter(c, c->near[m].item, -1, step))
+            best = (struct change){c->near[m].gain, c->near[m].item, -1};
     for (int at = 0; at < c->n && c->n > 1; at++) {
         if (c->tabu[c->list[at]] > step)
             continue;
-        move_look(&best, -c->gain[c->list[at]], -1, at);
+        if (-c->gain[c->list[at]] > best.worth)
+            best = (struct change){-c->gain[c->list[at]], -1, at};
         swaps_look(c, at, step, &best);
     }
     return best;
@@ -205,5 +246,8 @@ double columns_improve(struct columns *c, int steps, int *items, int *n)
     }
     while (c->n > 0)
         leave(c, c->n - 1);
+    for (int k = 0; k < c->n_near; k++)
+        c->listed[c->near[k].item] = false;
+    c->n_near = c->n_sorted = 0;
     return best;
 }

@@ -5,8 +5,8 @@
 
 #include "planner/generate.h"
 
-/* One dive from the patterns of the work; tells of the placement. The seed turns choices that are
- * nearly even. */
+/* One dive from the patterns of the work; tells of the placement unless the effort ends before. The
+ * seed turns choices that are nearly even. */
 void dive(struct work *work, uint64_t seed);
 
 #endif

@@ -43,8 +43,8 @@ void search_add_placement(struct search *search, const int *host_of_item)
     AUTO_FREE int *items = mem_array((size_t)root->n, sizeof *items);
     AUTO_FREE bool *done = mem_array((size_t)root->n, sizeof *done);
     for (int i = 0; i < root->n; i++) {
-        int n = 0, host = host_of_item[i], kind = kind_of(root, host);
-        for (int j = i; j < root->n && !done[i] && kind >= 0; j++)
+        int n = 0, host = host_of_item[i], kind = done[i] ? -1 : kind_of(root, host);
+        for (int j = i; j < root->n && kind >= 0; j++)
             if (host_of_item[j] == host)
                 items[n++] = j;
         for (int k = 0; k < n; k++)
@@ -123,16 +123,16 @@ bool work_found(struct work *work, int kind, const int *items, int n)
 {
     double value = pattern_value(work->parts, kind, items, n);
     int wide = 0;
-    if (!isfinite(value))
+    if (!isfinite(value) || !work_add(work, kind, items, n, value))
         return false;
     for (int k = 0; k < n; k++)
         for (int m = work->first[items[k]]; m < work->first[items[k] + 1]; m++)
             work->wide[wide++] = work->back[m];
     search_add(work->search, kind, work->wide, wide);
-    return work_add(work, kind, items, n, value);
+    return true;
 }
 
-static int by_score(const void *left, const void *right)
+int scored_compare(const void *left, const void *right)
 {
     const struct scored *x = left, *y = right;
     if (x->score != y->score)
@@ -152,7 +152,7 @@ struct scored *pool_scores(const struct pool *pool, const double *prices,
         order[k] = (struct scored){score, k};
     }
     if (pool->n > 1)
-        qsort(order, pool->n, sizeof *order, by_score);
+        qsort(order, pool->n, sizeof *order, scored_compare);
     return order;
 }
 

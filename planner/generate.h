@@ -82,6 +82,8 @@ struct scored {
     double score;
     size_t pattern;
 };
+/* For qsort: the highest score first, the earlier pattern among equals. */
+int scored_compare(const void *left, const void *right);
 /* Patterns of a pool by value less prices, best first; caller frees. `kind_prices` may be NULL. */
 struct scored *pool_scores(const struct pool *pool, const double *prices,
                            const double *kind_prices);

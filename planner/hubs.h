@@ -1,5 +1,5 @@
 /* hubs.h - the heuristic for any size and any rule: heavy-edge merging, best-fit packing, annealing
- * with soft capacities, host emptying (planning.md 5; the paper's wish of §9 that groups of services
+ * with soft capacities, recombination, host emptying (planning.md 5; the paper's wish of §9 that groups of services
  * move together). */
 #ifndef REMAP_PLANNER_HUBS_H
 #define REMAP_PLANNER_HUBS_H

@@ -255,6 +255,52 @@ int pack_unplaced(struct place *place)
     return missed;
 }
 
+/* ---- mending ---- */
+
+static bool host_is_over(const struct place *place, int host)
+{
+    const struct space *space = place->space;
+    for (int d = 0; d < space->dims; d++)
+        if (place->used[host * space->dims + d] > space->cap[host * space->dims + d])
+            return true;
+    return false;
+}
+
+/* The resident that costs least to move away; those that came before those that were there. */
+static int cheapest(const struct place *place, int host)
+{
+    const struct space *space = place->space;
+    int best = -1;
+    double best_gain = -INFINITY;
+    bool best_came = false;
+    for (int k = 0; k < place->n_residents[host]; k++) {
+        int i = place->residents[host][k];
+        bool came = space->start[i] != host;
+        double gain = space->fixed[i] ? -INFINITY : place_gain(place, i, -1);
+        if (!space->fixed[i] && (came > best_came || (came == best_came && gain > best_gain))) {
+            best = i;
+            best_gain = gain;
+            best_came = came;
+        }
+    }
+    return best;
+}
+
+bool pack_mend(struct place *place)
+{
+    for (int h = 0; h < place->space->n_hosts && place->n_over > 0; h++)
+        while (host_is_over(place, h)) {
+            int i = cheapest(place, h);
+            if (i < 0 || (place->space->start[i] == h && !place->space->strict))
+                break; /* what only keeps what it had is not held against the plan */
+            place_move(place, i, -1);
+        }
+    if (place->n_unplaced > 0)
+        pack_unplaced(place);
+    place->score = place_score_exact(place);
+    return place_holds(place);
+}
+
 /* ---- emptying hosts ---- */
 
 /* The members of the host that hang together with instance `from` by positive links, as a list. */

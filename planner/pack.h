@@ -12,6 +12,9 @@ void pack_merge(struct place *place);
 /* Puts every unplaced instance on the host where it gains most and fits; returns the first that fits
  * nowhere, or -1. */
 int pack_unplaced(struct place *place);
+/* Takes what costs least off hosts that are over their capacity and received something, and places it
+ * as above. True when the place holds then. */
+bool pack_mend(struct place *place);
 /* Empties hosts whose clusters fit elsewhere without loss of score. */
 void pack_empty(struct place *place, const struct plan_options *options, struct effort *effort);
 /* Exchanges whole hosts where fewer instances move then. */

@@ -12,6 +12,7 @@ struct packing {
     int *rows;     /* its items, then its kind */
     size_t room, n_rows, room_rows;
     double *value, *amount, *mean_amount;
+    double *reach; /* 1 / rows of the pattern: how far its steps go */
     int *count;    /* of each row: patterns in it */
     double *have;  /* by row: 1 for items, hosts for kinds */
     double *price, *mean_price, *use;
@@ -49,6 +50,7 @@ void packing_free(struct packing *p)
     free(p->value);
     free(p->amount);
     free(p->mean_amount);
+    free(p->reach);
     free(p->count);
     free(p->price);
     free(p->mean_price);
@@ -66,6 +68,7 @@ void packing_add(struct packing *p, const struct pattern *pattern, double amount
         p->value = mem_resize(p->value, p->room, sizeof *p->value);
         p->amount = mem_resize(p->amount, p->room, sizeof *p->amount);
         p->mean_amount = mem_resize(p->mean_amount, p->room, sizeof *p->mean_amount);
+        p->reach = mem_resize(p->reach, p->room, sizeof *p->reach);
     }
     while (p->n_rows + n > p->room_rows) {
         p->room_rows = p->room_rows ? p->room_rows * 2 : 1024;
@@ -77,6 +80,7 @@ void packing_add(struct packing *p, const struct pattern *pattern, double amount
     for (size_t k = p->start[p->n]; k < p->n_rows; k++)
         p->count[p->rows[k]]++;
     p->value[p->n] = pattern->value;
+    p->reach[p->n] = 1 / (double)n;
     p->amount[p->n++] = amount;
     p->start[p->n] = p->n_rows;
 }
@@ -106,18 +110,20 @@ static void weight_set(struct packing *p)
 /* Amounts towards what they gain at the prices; what the rows then hold, extrapolated, in p->use. */
 static void amounts_step(struct packing *p)
 {
+    double far = 1 / p->weight;
     memset(p->use, 0, (size_t)rows_of(p) * sizeof *p->use);
     for (size_t k = 0; k < p->n; k++) {
         const int *row = &p->rows[p->start[k]], *end = &p->rows[p->start[k + 1]];
-        double gain = p->value[k], step = 1 / (p->weight * (double)(end - row));
+        double gain = p->value[k];
         for (const int *r = row; r < end; r++)
             gain -= p->price[*r];
-        double old = p->amount[k], now = old + step * gain;
+        double old = p->amount[k], now = old + far * p->reach[k] * gain;
         now = now > 0 ? now : 0;
         p->amount[k] = now;
-        if (now + now != old)
-            for (const int *r = row; r < end; r++)
-                p->use[*r] += 2 * now - old;
+        if (now + now == old)
+            continue; /* most stay at none */
+        for (const int *r = row; r < end; r++)
+            p->use[*r] += 2 * now - old;
     }
 }
 
@@ -136,6 +142,7 @@ static void prices_step(struct packing *p)
 void packing_run(struct packing *p, int steps, double *prices, double *kind_prices)
 {
     size_t rows = (size_t)rows_of(p);
+    double each = 1 / (double)steps;
     memset(p->mean_price, 0, rows * sizeof *p->mean_price);
     if (p->n > 0)
         memset(p->mean_amount, 0, p->n * sizeof *p->mean_amount);
@@ -144,9 +151,9 @@ void packing_run(struct packing *p, int steps, double *prices, double *kind_pric
         amounts_step(p);
         prices_step(p);
         for (size_t r = 0; r < rows; r++)
-            p->mean_price[r] += p->price[r] / steps;
+            p->mean_price[r] += p->price[r] * each;
         for (size_t k = 0; k < p->n; k++)
-            p->mean_amount[k] += p->amount[k] / steps;
+            p->mean_amount[k] += p->amount[k] * each;
     }
     memcpy(p->price, p->mean_price, rows * sizeof *p->price);
     if (p->n > 0)

@@ -19,8 +19,7 @@
 #define NODES_FIRST 2000
 #define NODES_MOST 100000
 
-/* Keeps what is in use and the best of the rest. */
-static void warm_purge(struct work *work)
+void warm_purge(struct work *work)
 {
     size_t n = work->pool.n, most = (size_t)work->parts->n * PATTERNS_PER_ITEM + 50;
     if (n < most * 3 / 2)

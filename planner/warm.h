@@ -12,4 +12,7 @@ void warm_up(struct work *work);
 /* The same for a bound alone, and at most `rounds` of exact pricing of `max_nodes`: no dives. */
 void warm_bound(struct work *work, int rounds, int max_nodes);
 
+/* Keeps of the patterns what is in use and the best of the rest, where there are too many. */
+void warm_purge(struct work *work);
+
 #endif
