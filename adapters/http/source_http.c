@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define HEADERS_MAX_BYTES 65536 /* servers refuse a request with more */
 #define MAX_ATTEMPTS 10
@@ -92,12 +93,40 @@ static int options_clash(const struct source *source, struct err *err)
     return 0;
 }
 
+/* On the way over a network gzip makes traces and series 20 to 50 times smaller; on the machine itself
+ * it only costs both ends the time: a Zipkin's pages took it half as much again. */
+static bool is_this_machine(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    const char *at = memchr(host, '@', strcspn(host, "/"));
+    host = at ? at + 1 : host;
+    size_t size = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+    return (size == 9 && !strncasecmp(host, "localhost", 9)) || !strncmp(host, "127.", 4) ||
+           (size == 5 && !strncmp(host, "[::1]", 5));
+}
+
+static int read_compression(const struct source *source, bool *none, struct err *err)
+{
+    const char *text = source_option(source, "compression", "auto");
+    if (!strcmp(text, "auto"))
+        *none = is_this_machine(source_option(source, "url", ""));
+    else if (!strcmp(text, "on") || !strcmp(text, "off"))
+        *none = !strcmp(text, "off");
+    else
+        return err_set(err, ERR_CONFIG, "%s: compression must be auto, on or off, not %.40s",
+                       source->name, text);
+    return 0;
+}
+
 int source_http_open(const struct source *source, struct http **out, struct err *err)
 {
     int64_t timeout_ms, attempts, mib;
+    bool no_compression = false;
     if (options_clash(source, err) || source_duration(source, "timeout", "10s", &timeout_ms, err) ||
         source_number(source, "attempts", "2", 1, MAX_ATTEMPTS, &attempts, err) ||
-        source_number(source, "max_mib", "256", 1, MAX_MIB, &mib, err))
+        source_number(source, "max_mib", "256", 1, MAX_MIB, &mib, err) ||
+        read_compression(source, &no_compression, err))
         return -1;
     struct header_list headers = {0};
     struct http *http = NULL;
@@ -111,6 +140,7 @@ int source_http_open(const struct source *source, struct http **out, struct err 
             .ca_file = source_option(source, "ca_file", NULL),
             .cert_file = source_option(source, "cert_file", NULL),
             .key_file = source_option(source, "key_file", NULL),
+            .no_compression = no_compression,
             .total_timeout_ms = timeout_ms,
             .max_bytes = (size_t)mib << 20,
             .attempts = (int)attempts};

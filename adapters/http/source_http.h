@@ -19,6 +19,8 @@
         {"headers_file", "file with further headers, one a line", NULL, false},                    \
         {"timeout", "for one answer", "10s", false},                                               \
         {"attempts", "of a request that meets no answer, a time-out, 429 or 5xx", "2", false},     \
+        {"compression", "of answers: on, off, or auto: off where the URL names this machine",      \
+         "auto", false},                                                                           \
         {"max_mib", "largest answer, in MiB", "256", false}
 
 /* ERR_CONFIG names the option. The caller frees *out. */

@@ -20,8 +20,7 @@
 struct jaeger {
     struct http *http;
     char *name;
-    int64_t limit, time_limit_ms;
-    bool count_others;
+    struct span_pages_settings pages;
 };
 
 static const struct option_spec options[] = {
@@ -43,9 +42,7 @@ static int jaeger_open(const struct source *source, void **ctx, struct err *err)
 {
     struct jaeger *jaeger = mem_alloc(sizeof *jaeger);
     if (source_check(source, options, err) ||
-        source_number(source, "limit", "500", 1, 1000000, &jaeger->limit, err) ||
-        source_duration(source, "time_limit", "45s", &jaeger->time_limit_ms, err) ||
-        span_pages_others(source, &jaeger->count_others, err) ||
+        span_pages_settings(source, "500", &jaeger->pages, err) ||
         source_http_open(source, &jaeger->http, err)) {
         jaeger_close(jaeger);
         return -1;
@@ -79,21 +76,21 @@ static json_t *get_services(struct jaeger *jaeger, json_t **list, struct err *er
 
 struct reading {
     struct jaeger *jaeger;
-    const char *service;
     struct inspection *in;
 };
 
-static void put_path(void *ctx, const struct window *slice, int64_t limit, struct buf *out)
+static void put_path(void *ctx, const struct span_walk *walk, const struct window *slice,
+                     int64_t limit, struct buf *out)
 {
-    const struct reading *reading = ctx;
+    (void)ctx;
     buf_puts(out, "/api/traces?service=");
-    http_escape(out, reading->service);
+    http_escape(out, walk->name);
     buf_printf(out, "&start=%lld&end=%lld&limit=%lld", (long long)slice->from_ms * 1000,
                (long long)slice->to_ms * 1000, (long long)limit);
 }
 
 /* Errors stand beside the data of a status 200. Inside a text the quotes would be escaped. */
-static void look_for_errors(void *ctx, const char *text)
+static void look_for_errors(void *ctx, const struct span_walk *walk, const char *text)
 {
     struct reading *reading = ctx;
     const char *errors = strstr(text, "\"errors\":[{");
@@ -102,19 +99,43 @@ static void look_for_errors(void *ctx, const char *text)
         return;
     message = message ? message + 7 : "";
     inspection_note(reading->in, "partial", 1, "%s: traces of %s may be missing: %.*s",
-                    reading->jaeger->name, reading->service, (int)strcspn(message, "\""), message);
+                    reading->jaeger->name, walk->name, (int)strcspn(message, "\""), message);
 }
 
-static int read_service(struct reading *reading, struct span_pages *pages,
-                        struct span_table *table, const char *service, const struct window *part,
-                        struct err *err)
+/* One walk for each service of each part. Names that could be nothing of ours have none. */
+static int add_walks(const json_t *services, const struct window *part, struct span_table *table,
+                     struct span_walk **walks, size_t *n_walks, struct err *err)
 {
-    int32_t id = span_table_name(table, service, strlen(service), true, err);
-    if (id < 0)
-        return id == -2 ? -1 : 0; /* a name that could be nothing of ours */
-    reading->service = service;
-    pages->first_ms = part->to_ms - part->from_ms;
-    return span_pages_read(pages, part, id, err) ? err_prefix(err, "service %.100s", service) : 0;
+    size_t i;
+    json_t *service;
+    json_array_foreach(services, i, service)
+    {
+        const char *name = json_string_value(service);
+        int32_t id = name ? span_table_name(table, name, strlen(name), true, err) : -1;
+        if (id == -2)
+            return err_prefix(err, "service %.100s", name);
+        if (id >= 0)
+            *ARRAY_PUSH(*walks, *n_walks) =
+                (struct span_walk){.part = *part, .name = name, .service = id};
+    }
+    return 0;
+}
+
+static int read_parts(struct span_pages *pages, const json_t *services, struct span_table *table,
+                      struct err *err)
+{
+    AUTO_FREE struct span_walk *walks = NULL;
+    size_t n_walks = 0;
+    const struct window *window = &pages->window;
+    struct window part = *window;
+    for (; part.from_ms < window->to_ms; part.from_ms = part.to_ms) {
+        part.to_ms = part.from_ms + pages->first_ms < window->to_ms
+                         ? part.from_ms + pages->first_ms
+                         : window->to_ms;
+        if (add_walks(services, &part, table, &walks, &n_walks, err))
+            return -1;
+    }
+    return span_pages_read(pages, walks, n_walks, err);
 }
 
 static int read_window(struct jaeger *jaeger, const json_t *services, const struct window *window,
@@ -125,29 +146,20 @@ static int read_window(struct jaeger *jaeger, const json_t *services, const stru
     struct span_pages pages = {.http = jaeger->http,
                                .reader = reader,
                                .level = 2,
-                               .limit = jaeger->limit,
+                               .limit = jaeger->pages.limit,
+                               .parallel = jaeger->pages.parallel,
+                               .first_ms = (window->to_ms - window->from_ms + PARTS - 1) / PARTS,
                                .window = *window,
-                               .deadline_ms = clock_mono_ms() + jaeger->time_limit_ms,
+                               .deadline_ms = clock_mono_ms() + jaeger->pages.time_limit_ms,
                                .path = put_path,
                                .page = look_for_errors,
                                .ctx = &reading};
-    int64_t length = (window->to_ms - window->from_ms + PARTS - 1) / PARTS;
-    struct window part = *window;
-    for (; part.from_ms < window->to_ms; part.from_ms = part.to_ms) {
-        size_t i;
-        json_t *service;
-        part.to_ms = part.from_ms + length < window->to_ms ? part.from_ms + length : window->to_ms;
-        json_array_foreach(services, i, service)
-        {
-            const char *name = json_string_value(service);
-            if (name && read_service(&reading, &pages, table, name, &part, err))
-                return -1;
-        }
-    }
+    if (read_parts(&pages, services, table, err))
+        return -1;
     if (pages.cut)
         inspection_note(in, "partial", pages.cut,
                         "%s: %lld times more than %lld traces in one millisecond: some are missing",
-                        jaeger->name, (long long)pages.cut, (long long)jaeger->limit);
+                        jaeger->name, (long long)pages.cut, (long long)jaeger->pages.limit);
     return 0;
 }
 
@@ -166,7 +178,7 @@ static int jaeger_trace(void *ctx, const struct app_scope *app, const struct win
     AUTO(span_reader) struct span_reader *reader = span_reader_new(table, JOINER_WINDOW);
     if (read_window(jaeger, list, window, reader, table, in, err))
         return -1;
-    return span_pages_finish(reader, table, jaeger->count_others, in, err);
+    return span_pages_finish(reader, table, jaeger->pages.count_others, in, err);
 }
 
 /* --- check --- */
@@ -193,10 +205,10 @@ static int read_newest(struct jaeger *jaeger, const char *service, int64_t *newe
     AUTO(span_reader) struct span_reader *reader = span_reader_new(table, JOINER_WINDOW);
     AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
     AUTO_BUF struct buf path = BUF_INIT;
-    struct reading reading = {.jaeger = jaeger, .service = service};
     int64_t now = clock_wall_ms();
     const struct window day = {now - CHECK_LOOKBACK_MS, now};
-    put_path(&reading, &day, 1, &path);
+    const struct span_walk walk = {.name = service, .service = -1};
+    put_path(NULL, &walk, &day, 1, &path);
     if (http_get(jaeger->http, path.data, &answer, err) ||
         span_reader_feed(reader, answer.body.data ? answer.body.data : "", answer.body.size, err) ||
         span_reader_end(reader, err))

@@ -237,8 +237,11 @@ void walk_free(struct walk *walk)
 static int64_t count_lines(const char *data, size_t size)
 {
     int64_t lines = 0;
-    for (size_t i = 0; i < size; i++)
-        lines += data[i] == '\n';
+    const char *end = data + size;
+    while ((data = memchr(data, '\n', (size_t)(end - data))) != NULL) {
+        lines++;
+        data++;
+    }
     return lines;
 }
 

@@ -17,8 +17,7 @@
 struct zipkin {
     struct http *http;
     char *name;
-    int64_t limit, time_limit_ms;
-    bool count_others;
+    struct span_pages_settings pages;
 };
 
 static const struct option_spec options[] = {
@@ -40,9 +39,7 @@ static int zipkin_open(const struct source *source, void **ctx, struct err *err)
 {
     struct zipkin *zipkin = mem_alloc(sizeof *zipkin);
     if (source_check(source, options, err) ||
-        source_number(source, "limit", "1000", 1, 1000000, &zipkin->limit, err) ||
-        source_duration(source, "time_limit", "45s", &zipkin->time_limit_ms, err) ||
-        span_pages_others(source, &zipkin->count_others, err) ||
+        span_pages_settings(source, "1000", &zipkin->pages, err) ||
         source_http_open(source, &zipkin->http, err)) {
         zipkin_close(zipkin);
         return -1;
@@ -52,9 +49,10 @@ static int zipkin_open(const struct source *source, void **ctx, struct err *err)
     return 0;
 }
 
-static void put_path(void *ctx, const struct window *slice, int64_t limit, struct buf *out)
+static void put_path(void *ctx, const struct span_walk *walk, const struct window *slice,
+                     int64_t limit, struct buf *out)
 {
-    (void)ctx;
+    (void)ctx, (void)walk;
     buf_printf(out, "/api/v2/traces?endTs=%lld&lookback=%lld&limit=%lld", (long long)slice->to_ms,
                (long long)(slice->to_ms - slice->from_ms), (long long)limit);
 }
@@ -69,18 +67,20 @@ static int zipkin_trace(void *ctx, const struct app_scope *app, const struct win
     struct span_pages pages = {.http = zipkin->http,
                                .reader = reader,
                                .level = 1,
-                               .limit = zipkin->limit,
+                               .limit = zipkin->pages.limit,
+                               .parallel = zipkin->pages.parallel,
                                .window = *window,
                                .first_ms = (window->to_ms - window->from_ms) / FIRST_SLICES,
-                               .deadline_ms = clock_mono_ms() + zipkin->time_limit_ms,
+                               .deadline_ms = clock_mono_ms() + zipkin->pages.time_limit_ms,
                                .path = put_path};
-    if (span_pages_read(&pages, window, -1, err))
+    const struct span_walk walk = {.part = *window, .service = -1};
+    if (span_pages_read(&pages, &walk, 1, err))
         return -1;
     if (pages.cut)
         inspection_note(in, "partial", pages.cut,
                         "%s: %lld times more than %lld traces in one millisecond: some are missing",
-                        zipkin->name, (long long)pages.cut, (long long)zipkin->limit);
-    return span_pages_finish(reader, table, zipkin->count_others, in, err);
+                        zipkin->name, (long long)pages.cut, (long long)zipkin->pages.limit);
+    return span_pages_finish(reader, table, zipkin->pages.count_others, in, err);
 }
 
 /* --- check --- */
@@ -114,7 +114,7 @@ static int read_newest(struct zipkin *zipkin, struct source_report *out, struct 
     AUTO_BUF struct buf path = BUF_INIT;
     int64_t now = clock_wall_ms();
     const struct window day = {now - CHECK_LOOKBACK_MS, now};
-    put_path(NULL, &day, 1, &path);
+    put_path(NULL, NULL, &day, 1, &path);
     if (http_get(zipkin->http, path.data, &answer, err) ||
         span_reader_feed(reader, answer.body.data ? answer.body.data : "", answer.body.size, err) ||
         span_reader_end(reader, err))

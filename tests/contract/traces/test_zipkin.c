@@ -63,11 +63,13 @@ static int teardown(void **state)
 static const char *const all[] = {NULL};
 static const struct app_scope app = {"shop", all, all};
 
-static int try_trace(const char *limit, const char *time_limit, const struct window *window,
-                     struct inspection *in, struct err *err)
+static int try_parallel(const char *limit, const char *parallel, const char *time_limit,
+                        const struct window *window, struct inspection *in, struct err *err)
 {
-    const struct option options[] = {
-        {"url", fx.server.url}, {"limit", limit}, {"time_limit", time_limit}};
+    const struct option options[] = {{"url", fx.server.url},
+                                     {"limit", limit},
+                                     {"parallel", parallel},
+                                     {"time_limit", time_limit}};
     const struct source source = {"zipkin", "zipkin", options, ARRAY_LEN(options)};
     void *ctx;
     if (zipkin_messages.open(&source, &ctx, err))
@@ -75,6 +77,12 @@ static int try_trace(const char *limit, const char *time_limit, const struct win
     int rc = zipkin_messages.trace(ctx, &app, window, in, err);
     zipkin_messages.close(ctx);
     return rc;
+}
+
+static int try_trace(const char *limit, const char *time_limit, const struct window *window,
+                     struct inspection *in, struct err *err)
+{
+    return try_parallel(limit, "4", time_limit, window, in, err);
 }
 
 static void trace(const char *limit, const struct trace_data *data, struct inspection *in)
@@ -92,6 +100,21 @@ static void test_trace_when_any_limit_then_every_span_once(void **state)
     for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
         struct inspection in = trace_data_inspection();
         trace(limits[i], &fx.small, &in);
+        trace_data_verify(&fx.small, &in);
+        trace_data_end(&in);
+    }
+}
+
+static void test_trace_when_any_number_at_once_then_every_span_once(void **state)
+{
+    (void)state;
+    static const char *const parallel[] = {"1", "2", "16"};
+    const struct window window = {fx.small.from_ms, fx.small.to_ms + 1000};
+    for (size_t i = 0; i < ARRAY_LEN(parallel); i++) {
+        struct inspection in = trace_data_inspection();
+        struct err err = ERR_INIT;
+        if (try_parallel("50", parallel[i], "60s", &window, &in, &err))
+            fail_msg("%s", err.text);
         trace_data_verify(&fx.small, &in);
         trace_data_end(&in);
     }
@@ -231,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_when_traces_then_version_and_newest),
         cmocka_unit_test(test_trace_when_any_limit_then_every_span_once),
+        cmocka_unit_test(test_trace_when_any_number_at_once_then_every_span_once),
         cmocka_unit_test(test_trace_when_more_in_a_millisecond_than_the_limit_then_said),
         cmocka_unit_test(test_trace_when_window_is_empty_then_nothing_and_no_error),
         cmocka_unit_test(test_trace_when_traces_lie_across_slices_then_every_span_once),

@@ -1,6 +1,6 @@
 /* test_http.c - the shared HTTP client against a real server in this process (libmicrohttpd in a
  * thread of its own): limits, retries, errors, credentials. */
-#include "adapters/http/http.h"
+#include "adapters/http/gather.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -419,6 +419,84 @@ static void test_escape_when_special_then_percent(void **state)
     assert_string_equal(out.data, "a-Z_0.~%20%2F%3F%26%3D%25%C3%A4");
 }
 
+/* --- several at once --- */
+
+static struct gathered *ask(struct gather *gather, const char *path)
+{
+    return gather_get(gather, path, SIZE_MAX);
+}
+
+static long status_of(struct gathered *gathered, int rc)
+{
+    const struct http_answer *answer;
+    struct err err = ERR_INIT;
+    assert_int_equal(gather_wait(gathered, &answer, &err), rc);
+    return answer->status;
+}
+
+static struct gather *gathering(struct http *http, int width)
+{
+    struct err err = ERR_INIT;
+    struct gather *gather = gather_new(http, width, &err);
+    assert_non_null(gather);
+    return gather;
+}
+
+static void test_gather_when_one_never_answers_then_the_others_do(void **state)
+{
+    AUTO(http) struct http *http = client(*state, (struct http_options){.attempts = 1});
+    AUTO(gather) struct gather *gather = gathering(http, 2);
+    struct gathered *never = ask(gather, "/never");
+    struct gathered *oks[20];
+    for (size_t i = 0; i < ARRAY_LEN(oks); i++)
+        oks[i] = ask(gather, "/ok");
+    for (size_t i = 0; i < ARRAY_LEN(oks); i++)
+        assert_int_equal(status_of(oks[i], 0), 200);
+    gathered_free(oks[19]);
+    gathered_free(never); /* while it is under way */
+    assert_int_equal(status_of(ask(gather, "/ok"), 0), 200);
+    ask(gather, "/ok"); /* the gather's end is its end */
+}
+
+static void test_gather_when_one_fails_then_named_and_the_others_do_not(void **state)
+{
+    struct server *s = *state;
+    AUTO(http) struct http *http = client(s, (struct http_options){.backoff_max_ms = 5});
+    AUTO(gather) struct gather *gather = gathering(http, 4);
+    const struct http_answer *answer;
+    struct err err = ERR_INIT;
+    struct gathered *big = gather_get(gather, "/big", 50000), *gone = ask(gather, "/gone?key=k");
+    struct gathered *ok = ask(gather, "/ok"), *whole = gather_get(gather, "/big", 100000);
+    assert_int_equal(gather_wait(big, &answer, &err), -1);
+    assert_int_equal(err.kind, ERR_TOO_LARGE);
+    assert_int_equal(gather_wait(gone, &answer, &err), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/gone: status 410"));
+    assert_int_equal(status_of(ok, 0), 200);
+    assert_int_equal(gather_wait(whole, &answer, &err), 0);
+    assert_int_equal(answer->body.size, 100000);
+}
+
+/* The fourth answer to /flaky is a 404: whoever of them gets the three 503 comes again. */
+static void test_gather_when_the_server_is_busy_then_each_comes_again(void **state)
+{
+    struct server *s = *state;
+    AUTO(http) struct http *http = client(s, (struct http_options){.backoff_max_ms = 5});
+    AUTO(gather) struct gather *gather = gathering(http, 4);
+    struct gathered *asked[6];
+    s->failures = 3;
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+        asked[i] = ask(gather, i % 2 ? "/ok" : "/flaky");
+    gather_settle(gather);
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+        assert_int_equal(status_of(asked[i], i % 2 ? 0 : -1), i % 2 ? 200 : 404);
+    assert_int_equal(s->requests, 9);
+    struct gathered *busy = ask(gather, "/busy"); /* for ever: its attempts end */
+    assert_int_equal(status_of(busy, -1), 429);
+    assert_int_equal(s->requests, 9 + 4);
+    assert_int_equal(status_of(ask(gather, "/ok"), 0), 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +516,9 @@ int main(void)
         cmocka_unit_test(test_pause_when_attempts_grow_then_doubles_to_the_cap),
         cmocka_unit_test(test_escape_when_special_then_percent),
         cmocka_unit_test(test_get_when_no_answer_then_times_out),
+        cmocka_unit_test(test_gather_when_one_never_answers_then_the_others_do),
+        cmocka_unit_test(test_gather_when_one_fails_then_named_and_the_others_do_not),
+        cmocka_unit_test(test_gather_when_the_server_is_busy_then_each_comes_again),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
