@@ -276,6 +276,12 @@ void otlp_store_post(struct otlp_store *store, const struct otlp_body *body, int
     unstage(store);
 }
 
+void otlp_store_refuse(struct otlp_store *store)
+{
+    store->totals.requests++;
+    store->totals.refused++;
+}
+
 /* --- a window --- */
 
 static void note_gap(const struct otlp_store *store, const struct window *window,

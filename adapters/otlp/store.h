@@ -42,6 +42,8 @@ struct otlp_result {
 /* A request: all of its spans are taken, or none (but those without valid ids). */
 void otlp_store_post(struct otlp_store *store, const struct otlp_body *body, int64_t now_ms,
                      struct otlp_result *out);
+/* A request that was told to come again (429) before it was whole. */
+void otlp_store_refuse(struct otlp_store *store);
 /* From time to time: counts traces that have waited long enough. */
 void otlp_store_tick(struct otlp_store *store, int64_t now_ms);
 

@@ -502,6 +502,9 @@ static void on_received(void *ctx, enum party from, const char *peer, const stru
     case MSG_EVENT:
         event_received(m, from, env, body, size);
         break;
+    case MSG_COUNTERS:
+        counters_received(m, body, size);
+        break;
     case MSG_COMMAND:
         command_received(m, peer, body, size);
         break;

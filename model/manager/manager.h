@@ -199,6 +199,7 @@ void release_free(struct release *release);
 /* --- manager_hooks.c --- */
 /* Tells the monitor what to listen to, if it is there and this is `run`. */
 void manager_configure(struct manager *m, enum party stage);
+void counters_received(struct manager *m, const char *body, size_t size);
 void event_received(struct manager *m, enum party from, const struct envelope *env, const char *body,
                     size_t size);
 

@@ -173,3 +173,31 @@ void event_received(struct manager *m, enum party from, const struct envelope *e
     buf_wipe(&answer);
     manager_work(m);
 }
+
+/* Shown, never stored: a monitor that starts again begins at 0, as a counter may. */
+void counters_received(struct manager *m, const char *body, size_t size)
+{
+    static const char *const keys[] = {"v",        "source", "requests", "spans",   "refused",
+                                       "rejected", "early",  "stale",    "waiting", NULL};
+    struct err err = ERR_INIT;
+    struct metrics_receiver counted;
+    const char *source;
+    const struct {
+        const char *key;
+        int64_t *out;
+    } numbers[] = {{"requests", &counted.requests}, {"spans", &counted.spans},
+                   {"refused", &counted.refused},   {"rejected", &counted.rejected},
+                   {"early", &counted.early},       {"stale", &counted.stale},
+                   {"waiting", &counted.waiting}};
+    AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_header, &err);
+    struct jval root = jval_root(tree), name = jval_get(&root, "source");
+    int rc = !tree || jval_object(&root, keys, &err) || jval_text(&name, 253, &source, &err) ? -1 : 0;
+    for (size_t i = 0; i < ARRAY_LEN(numbers) && rc == 0; i++) {
+        struct jval number = jval_get(&root, numbers[i].key);
+        rc = jval_int(&number, 0, INT64_MAX, numbers[i].out, &err);
+    }
+    if (rc)
+        log_warn("counters: %s", err.text);
+    else
+        metrics_receiver(m->metrics, source, &counted);
+}

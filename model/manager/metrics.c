@@ -26,6 +26,13 @@ enum metric {
     M_DRIFT_RESPONSE,
     M_DRIFT_LEVEL,
     M_DRIFT_RESPONSE_LEVEL,
+    M_RECEIVER_REQUESTS,
+    M_RECEIVER_SPANS,
+    M_RECEIVER_REFUSED,
+    M_RECEIVER_REJECTED,
+    M_RECEIVER_EARLY,
+    M_RECEIVER_STALE,
+    M_RECEIVER_WAITING,
     M_COUNT
 };
 
@@ -77,6 +84,22 @@ static const struct metric_kind kinds[M_COUNT] = {
     [M_DRIFT_RESPONSE_LEVEL] = {"remap_drift_response_level_ratio",
                                 "Above this, remap_drift_response_ratio starts a cycle.", GAUGE,
                                 {"app"}},
+    [M_RECEIVER_REQUESTS] = {"remap_receiver_requests_total", "Requests with spans that came.",
+                             COUNTER, {"source"}},
+    [M_RECEIVER_SPANS] = {"remap_receiver_spans_total", "Spans that were taken.", COUNTER,
+                          {"source"}},
+    [M_RECEIVER_REFUSED] = {"remap_receiver_refused_total",
+                            "Requests that were told to come again later (429).", COUNTER,
+                            {"source"}},
+    [M_RECEIVER_REJECTED] = {"remap_receiver_rejected_spans_total", "Spans without valid ids.",
+                             COUNTER, {"source"}},
+    [M_RECEIVER_EARLY] = {"remap_receiver_early_traces_total",
+                          "Traces that could not wait for all of their spans: too many waited.",
+                          COUNTER, {"source"}},
+    [M_RECEIVER_STALE] = {"remap_receiver_stale_messages_total",
+                          "Messages too old for any window.", COUNTER, {"source"}},
+    [M_RECEIVER_WAITING] = {"remap_receiver_waiting_spans",
+                            "Spans that wait for others of their traces.", GAUGE, {"source"}},
 };
 
 /* Upper bounds in seconds: stages take milliseconds to seconds, rollouts and settling minutes. */
@@ -230,6 +253,17 @@ void metrics_rollback(struct metrics *metrics, const char *result)
 void metrics_stage_restart(struct metrics *metrics, const char *stage)
 {
     count(metrics, M_RESTARTS, &stage);
+}
+
+void metrics_receiver(struct metrics *metrics, const char *source,
+                      const struct metrics_receiver *counted)
+{
+    const int64_t values[] = {counted->requests, counted->spans, counted->refused,
+                              counted->rejected, counted->early, counted->stale,
+                              counted->waiting};
+    for (size_t i = 0; i < ARRAY_LEN(values); i++)
+        series_get(metrics, (enum metric)(M_RECEIVER_REQUESTS + i), &source)->value =
+            (double)values[i];
 }
 
 void metrics_local_ratio(struct metrics *metrics, const char *app, double ratio)

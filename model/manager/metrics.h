@@ -32,6 +32,21 @@ void metrics_rollback(struct metrics *metrics, const char *result);
 /* remap_stage_restarts_total{stage}. */
 void metrics_stage_restart(struct metrics *metrics, const char *stage);
 
+/* What a receiver of spans has counted since the monitor's start, in place of what it told before:
+ * remap_receiver_…_total{source}, and what waits now as the gauge
+ * remap_receiver_waiting_spans{source}. */
+struct metrics_receiver {
+    int64_t requests;
+    int64_t spans;    /* taken */
+    int64_t refused;  /* requests answered 429 */
+    int64_t rejected; /* spans without valid ids */
+    int64_t early;    /* traces that could not wait their time */
+    int64_t stale;    /* messages too old for any window */
+    int64_t waiting;  /* spans, now */
+};
+void metrics_receiver(struct metrics *metrics, const char *source,
+                      const struct metrics_receiver *counted);
+
 /* Gauges; a negative value takes the series away (unknown). */
 void metrics_local_ratio(struct metrics *metrics, const char *app, double ratio);
 void metrics_coverage(struct metrics *metrics, const char *app, double ratio);

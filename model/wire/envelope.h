@@ -26,6 +26,7 @@ enum message_type {
     MSG_RESULT,   /* stage → manager (and manager → cli): the answer to a request */
     MSG_FAILURE,  /* the same, when there is none: kind and text of the error */
     MSG_COMMAND,  /* cli → manager */
+    MSG_COUNTERS, /* monitor → manager: what a receiver has counted since its start; no answer */
     /* from the manager */
     MSG_COLLECT, /* → monitor */
     MSG_ANALYZE, /* → analyzer */

@@ -149,6 +149,15 @@ int64_t stage_event(struct stage *stage, const char *body, size_t size,
     return env.id;
 }
 
+void stage_counters(struct stage *stage, const char *body, size_t size)
+{
+    assert(!stage->options.filter);
+    struct envelope env = {.type = MSG_COUNTERS};
+    struct buf copy = BUF_INIT;
+    buf_add(&copy, body, size);
+    stage_send(stage, &env, &copy);
+}
+
 void stage_event_forget(struct stage *stage, int64_t id)
 {
     for (size_t i = 0; i < stage->n_events; i++) {

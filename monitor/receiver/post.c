@@ -124,6 +124,7 @@ static enum MHD_Result post_piece(struct post *post, const char *data, size_t si
         refuse(post, MHD_HTTP_CONTENT_TOO_LARGE, "a request has at most 4 MiB");
     if (!post->head.status && post->receiver->held + size > POST_MAX_HELD) {
         post->retry_after_s = BUSY_RETRY_S;
+        otlp_store_refuse(post->receiver->store);
         refuse(post, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests are on their way");
     }
     if (!post->head.status) {

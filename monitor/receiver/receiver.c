@@ -29,6 +29,7 @@ struct open_receiver {
     struct listener *listener; /* NULL: not (yet) open */
     struct listen_tls tls;
     struct listen_said said;
+    struct otlp_totals told; /* to the manager */
     int64_t open_timer, tick_timer;
 };
 
@@ -89,10 +90,36 @@ static void on_open(void *ctx)
     open->open_timer = loop_timer(stage_loop(open->stage), OPEN_AGAIN_MS, on_open, open);
 }
 
+static bool same_counters(const struct otlp_totals *a, const struct otlp_totals *b)
+{
+    return a->requests == b->requests && a->spans == b->spans && a->refused == b->refused &&
+           a->rejected == b->rejected && a->early == b->early && a->stale == b->stale &&
+           a->waiting == b->waiting;
+}
+
+/* What it counts becomes series of the manager's /metrics. */
+static void tell_counters(struct open_receiver *open)
+{
+    const struct otlp_totals t = otlp_store_totals(open->receiver.store);
+    AUTO_BUF struct buf body = BUF_INIT;
+    if (same_counters(&t, &open->told))
+        return;
+    open->told = t;
+    buf_puts(&body, "{\"v\":1,\"source\":");
+    json_put_text(&body, open->name);
+    buf_printf(&body,
+               ",\"requests\":%lld,\"spans\":%lld,\"refused\":%lld,\"rejected\":%lld,\"early\":%lld,"
+               "\"stale\":%lld,\"waiting\":%zu}",
+               (long long)t.requests, (long long)t.spans, (long long)t.refused,
+               (long long)t.rejected, (long long)t.early, (long long)t.stale, t.waiting);
+    stage_counters(open->stage, body.data, body.size);
+}
+
 static void on_tick(void *ctx)
 {
     struct open_receiver *open = ctx;
     otlp_store_tick(open->receiver.store, clock_wall_ms());
+    tell_counters(open);
     open->tick_timer = loop_timer(stage_loop(open->stage), TICK_MS, on_tick, open);
 }
 

@@ -24,6 +24,10 @@ static inline struct metrics *metrics_support_history(void)
     metrics_coverage(metrics, "shop", 1);
     metrics_gap(metrics, "hba", 0.125);
     metrics_model_taken(metrics, "shop", 1000);
+    metrics_receiver(metrics, "spans", &(struct metrics_receiver){.requests = 9});
+    metrics_receiver(metrics, "spans",
+                     &(struct metrics_receiver){
+                         .requests = 12, .spans = 500, .refused = 2, .early = 3, .waiting = 40});
     return metrics;
 }
 

@@ -29,6 +29,7 @@
 struct fixture {
     struct rig rig;
     int port;
+    int metrics; /* port of the status listener; 0: off */
     CURL *curl;
     struct buf answer;
 };
@@ -37,9 +38,10 @@ struct fixture {
 static void configure(struct fixture *f, const char *options)
 {
     struct err err = ERR_INIT;
+    AUTO_FREE char *status = mem_printf("127.0.0.1:%d", f->metrics);
     AUTO_FREE char *text = mem_printf("store: %s\n"
                                       "run_dir: %s\n"
-                                      "http_listen: \"off\"\n"
+                                      "http_listen: \"%s\"\n"
                                       "sources:\n"
                                       "  - name: cluster\n"
                                       "    type: simulated\n"
@@ -59,7 +61,8 @@ static void configure(struct fixture *f, const char *options)
                                       "    interval: 1h\n"
                                       "    window: 10m\n"
                                       "    grace: 0\n",
-                                      f->rig.store, f->rig.run_dir, f->rig.socket, f->port, options);
+                                      f->rig.store, f->rig.run_dir, f->metrics ? status : "off",
+                                      f->rig.socket, f->port, options);
     assert_int_equal(file_write_atomic(f->rig.config, text, strlen(text), 0644, &err), 0);
 }
 
@@ -388,6 +391,110 @@ static void test_check_when_asked_then_what_is_received_or_what_is_wrong(void **
     close_fixture(&f);
 }
 
+/* --- told to come again --- */
+
+static void open_counted(struct fixture *f)
+{
+    *f = (struct fixture){.port = server_free_port(), .curl = curl_easy_init()};
+    f->metrics = server_free_port();
+    rig_open(&f->rig, 1, "", "");
+    configure(f, "");
+    rig_start(&f->rig, true);
+    until_listening(f);
+}
+
+/* A line of /metrics: it is told within a second. */
+static void until_counted(struct fixture *f, const char *line)
+{
+    AUTO_FREE char *url = mem_printf("http://127.0.0.1:%d/metrics", f->metrics);
+    AUTO_FREE char *whole = mem_printf("\n%s\n", line);
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;
+         ask(f, "GET", url, no_headers, NULL) != 200 || !strstr(f->answer.data, whole);
+         clock_sleep_ms(20))
+        if (clock_mono_ms() >= until)
+            fail_msg("no %s in %s", line, f->answer.data);
+}
+
+static void test_counters_when_spans_come_then_series_of_the_status_listener(void **state)
+{
+    static const char odd[] = "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":\"12\","
+                              "\"spanId\":\"1\"}]}]}]}";
+    struct buf body = {(char *)(uintptr_t)odd, sizeof odd - 1, 0};
+    const char *const headers[] = {JSON, NULL};
+    struct fixture f;
+    (void)state;
+    open_counted(&f);
+    assert_int_equal(send_calls(&f, 1, 100, false, false), 200);
+    assert_int_equal(ask(&f, "POST", "/v1/traces", headers, &body), 200);
+    until_counted(&f, "remap_receiver_spans_total{source=\"spans\"} 200");
+    until_counted(&f, "remap_receiver_requests_total{source=\"spans\"} 2");
+    until_counted(&f, "remap_receiver_rejected_spans_total{source=\"spans\"} 1");
+    until_counted(&f, "remap_receiver_refused_total{source=\"spans\"} 0");
+    until_counted(&f, "remap_receiver_waiting_spans{source=\"spans\"} 200");
+    close_fixture(&f);
+}
+
+/* What the last answer told of when to come again. */
+static int64_t retry_after_s(struct fixture *f)
+{
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(f->curl, CURLINFO_RETRY_AFTER, &seconds);
+    return seconds;
+}
+
+/* Comes again as it was told, until it is let in. */
+static void until_taken(struct fixture *f, uint64_t first)
+{
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;
+         send_calls(f, first, 10, false, false) != 200; clock_sleep_ms(100))
+        assert_true(clock_mono_ms() < until);
+}
+
+#define TABLE_SPANS 65536 /* of one request; the fourth fills the table of 200,000 */
+#define TABLE_WAIT_MS 5000
+
+/* Calls that nobody answered: each waits, in a trace of its own. */
+static long send_lonely(struct fixture *f, uint64_t first)
+{
+    AUTO_FREE struct sample_span *spans = mem_array(TABLE_SPANS, sizeof *spans);
+    AUTO_BUF struct buf plain = BUF_INIT, zipped = BUF_INIT;
+    const char *const headers[] = {PROTOBUF, GZIP, NULL};
+    int64_t at = (clock_wall_ms() - 60000) * 1000;
+    for (size_t i = 0; i < TABLE_SPANS; i++)
+        spans[i] =
+            (struct sample_span){"a", NULL, first + i, 1, 0, CLIENT, at, 9000, {{NULL, NULL, 0}}};
+    otlp_body_protobuf(spans, TABLE_SPANS, &plain);
+    otlp_body_gzip(&plain, &zipped);
+    return ask(f, "POST", "/v1/traces", headers, &zipped);
+}
+
+/* Spans that have waited 5 s may go to make room: a machine that takes longer for four requests
+ * never fills the table. */
+static void test_sender_when_the_table_is_full_then_told_when_to_come_again(void **state)
+{
+    struct fixture f;
+    (void)state;
+    open_counted(&f);
+    int64_t began = clock_mono_ms();
+    long status = 200;
+    for (uint64_t i = 0; i < 4; i++)
+        status = send_lonely(&f, 1 + i * TABLE_SPANS);
+    int64_t took = clock_mono_ms() - began;
+    if (took < TABLE_WAIT_MS || status != 200) {
+        assert_int_equal(status, 429);
+        assert_int_equal(retry_after_s(&f), TABLE_WAIT_MS / 1000);
+        until_counted(&f, "remap_receiver_refused_total{source=\"spans\"} 1");
+        until_counted(&f, "remap_receiver_spans_total{source=\"spans\"} 196608");
+    } else {
+        print_message("four requests took %lld ms: too slow to fill the table\n", (long long)took);
+    }
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;
+         (status = send_lonely(&f, 1 + 4 * TABLE_SPANS)) == 429; clock_sleep_ms(100))
+        assert_true(clock_mono_ms() < until);
+    assert_int_equal(status, 200);
+    close_fixture(&f);
+}
+
 static int half_open(int port)
 {
     static const char text[] = "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: "
@@ -419,6 +526,58 @@ static void test_clients_when_slow_then_they_hold_up_nobody(void **state)
     close_fixture(&f);
 }
 
+/* A request that lacks its last byte. */
+static int nearly_whole(int port)
+{
+    AUTO_BUF struct buf text = BUF_INIT;
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct err err = ERR_INIT;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    buf_printf(&text, "POST /v1/traces HTTP/1.1\r\nHost: x\r\n" JSON "\r\nContent-Length: %d\r\n\r\n",
+               4 << 20);
+    size_t head = text.size;
+    buf_reserve(&text, 4 << 20);
+    memset(text.data + head, ' ', 4 << 20);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(file_write_fd(fd, text.data, head + (4 << 20) - 1, &err), 0);
+    return fd;
+}
+
+/* Four bodies are as many as are held at once. Their connections end when they are idle for ten
+ * seconds, so a slow machine may have to begin again. */
+static void test_sender_when_too_many_are_on_their_way_then_comes_again(void **state)
+{
+    struct fixture f;
+    long status = 200;
+    (void)state;
+    open_counted(&f);
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; status != 429;) {
+        int fds[4];
+        assert_true(clock_mono_ms() < until);
+        for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+            fds[i] = nearly_whole(f.port);
+        for (int tries = 0; status != 429 && tries < 200; tries++) {
+            status = send_calls(&f, 1, 10, false, false);
+            clock_sleep_ms(10);
+        }
+        if (status == 429)
+            assert_int_equal(retry_after_s(&f), 1);
+        for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+            close(fds[i]);
+    }
+    until_taken(&f, 1001);
+    AUTO_FREE char *url = mem_printf("http://127.0.0.1:%d/metrics", f.metrics);
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;
+         ask(&f, "GET", url, no_headers, NULL) != 200 ||
+         !strstr(f.answer.data, "remap_receiver_refused_total{source=\"spans\"} ") ||
+         strstr(f.answer.data, "remap_receiver_refused_total{source=\"spans\"} 0\n");
+         clock_sleep_ms(20))
+        assert_true(clock_mono_ms() < until);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +589,9 @@ int main(void)
         cmocka_unit_test(test_token_when_configured_then_only_who_shows_it_sends),
         cmocka_unit_test(test_certificate_when_of_the_clients_then_it_sends_without_a_token),
         cmocka_unit_test(test_check_when_asked_then_what_is_received_or_what_is_wrong),
+        cmocka_unit_test(test_counters_when_spans_come_then_series_of_the_status_listener),
+        cmocka_unit_test(test_sender_when_the_table_is_full_then_told_when_to_come_again),
+        cmocka_unit_test(test_sender_when_too_many_are_on_their_way_then_comes_again),
         cmocka_unit_test(test_clients_when_slow_then_they_hold_up_nobody),
     };
     curl_global_init(CURL_GLOBAL_DEFAULT);

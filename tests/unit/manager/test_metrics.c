@@ -40,6 +40,15 @@ static void test_write_when_counted_then_every_promised_metric_is_there(void **s
         "remap_coverage_ratio{app=\"shop\"} 1",
         "remap_plan_gap_ratio{planner=\"hba\"} 0.125",
         "remap_model_age_seconds{app=\"shop\"} 2.5",
+        "# TYPE remap_receiver_spans_total counter",
+        "remap_receiver_requests_total{source=\"spans\"} 12",
+        "remap_receiver_spans_total{source=\"spans\"} 500",
+        "remap_receiver_refused_total{source=\"spans\"} 2",
+        "remap_receiver_rejected_spans_total{source=\"spans\"} 0",
+        "remap_receiver_early_traces_total{source=\"spans\"} 3",
+        "remap_receiver_stale_messages_total{source=\"spans\"} 0",
+        "# TYPE remap_receiver_waiting_spans gauge",
+        "remap_receiver_waiting_spans{source=\"spans\"} 40",
         "remap_build_info{version=\"" REMAP_VERSION "\"} 1",
     };
     AUTO(metrics) struct metrics *metrics = metrics_support_history();
