@@ -11,7 +11,7 @@
 
 static bool is(const char *text, const char *wanted)
 {
-    return text && strcmp(text, wanted) == 0;
+    return text && wanted && strcmp(text, wanted) == 0;
 }
 
 /* Of Kubernetes itself, or of somebody that is no Deployment or StatefulSet. */
