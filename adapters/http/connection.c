@@ -111,6 +111,11 @@ void http_set_bearer(struct http *http, const char *token)
     http->bearer = mem_strdup(token);
 }
 
+int64_t http_timeout_ms(const struct http *http)
+{
+    return http->total_timeout_ms;
+}
+
 void http_free(struct http *http)
 {
     if (!http)

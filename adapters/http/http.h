@@ -70,6 +70,9 @@ AUTO_DEFINE(http)
 /* The bearer token of all further requests, in place of any token file; NULL: none. */
 void http_set_bearer(struct http *http, const char *token);
 
+/* The time of one attempt, for those that wait in a way of their own. */
+int64_t http_timeout_ms(const struct http *http);
+
 /* From now on idle(ctx) is called some 20 times a second by everything here that waits, so that a
  * process with one thread can do something else meanwhile (the monitor listens for webhooks). It is
  * the process's, as its loop is: adapters know nothing of either. NULL: no more. Not from idle(). */

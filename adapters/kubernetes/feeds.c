@@ -22,8 +22,7 @@
 /* Nothing more for so long: the watches have told everything. Events reach a watch within some ms. */
 #define SILENCE_MS 40
 #define UPDATE_MAX_MS 5000 /* where it never falls silent, or no answer comes */
-#define LIST_MAX_MS 120000 /* 10^5 pods, 400 MB, at 4 MB/s; one that stalls ends sooner */
-#define STALL_MS 10000     /* the default `timeout` of requests */
+#define LIST_MAX_MS 120000 /* 10^5 pods, 400 MB, at 4 MB/s; one that stalls ends by its `timeout` */
 #define TURN_MS 20         /* webhooks are answered in between (http_idle) */
 #define AGAIN_MS (INT64_C(10) * 60 * 1000) /* what was refused may be granted later */
 
@@ -239,7 +238,7 @@ static void on_listed(void *ctx, long status, const char *body, size_t size, con
 
 /* As client-go's reflector: version 0 is what the API server has in memory, at once and whole, maybe a
  * moment old; the watch from there on tells the rest. */
-static int list_open(struct feeds *feeds, struct feed *feed, struct err *err)
+static int list_open(struct feeds *feeds, struct feed *feed, int64_t *timeout_ms, struct err *err)
 {
     static const struct follow_calls calls = {.piece = on_piece, .ended = on_listed};
     const struct source_kind *kind = feed->kind;
@@ -249,6 +248,7 @@ static int list_open(struct feeds *feeds, struct feed *feed, struct err *err)
     AUTO_FREE char *path = kube_api_path(kind->group, feed->space, kind->plural, NULL);
     AUTO_FREE char *full = mem_printf("%s%s%cresourceVersion=0", path, kind->query,
                                       kind->query[0] ? '&' : '?');
+    *timeout_ms = http_timeout_ms(http);
     feed->asked_ms = clock_mono_ms();
     feed->items = kube_items_new(kind->owners, on_item, feed);
     kube_objects_renew(feeds->objects, kind->kind, true);
@@ -273,12 +273,12 @@ static bool any_listing(const struct feeds *feeds)
 static void list_abreast(struct feeds *feeds)
 {
     struct err ignored = ERR_INIT;
-    int64_t seen = clock_mono_ms();
+    int64_t seen = clock_mono_ms(), timeout_ms = 0;
     for (size_t i = 0; i < feeds->n; i++)
         if (feeds->list[i]->state == FEED_NEW && !feeds->list[i]->version &&
-            list_open(feeds, feeds->list[i], &ignored))
+            list_open(feeds, feeds->list[i], &timeout_ms, &ignored))
             break;
-    while (any_listing(feeds) && clock_mono_ms() - seen < STALL_MS) {
+    while (any_listing(feeds) && clock_mono_ms() - seen < timeout_ms) {
         if (follow_turn(feeds->follow, TURN_MS))
             seen = clock_mono_ms();
         http_idle_now();
