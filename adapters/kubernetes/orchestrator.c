@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/kubernetes/evict.h"
 #include "adapters/kubernetes/keeper.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/kubernetes.h"
@@ -337,13 +338,30 @@ static int settle_by_pods(struct kube_orchestrator *o, const json_t *workload,
     return 0;
 }
 
-/* A pod that nobody takes: an early sign, unless room is just being made. */
+/* For how long now? Long enough, and the move has failed. */
+static void settle_stands(const struct kube_orchestrator *o, struct pin_memory *memory,
+                          struct settle_report *out)
+{
+    int64_t now = clock_mono_ms();
+    memory->stuck_ms = memory->stuck_ms < 0 ? now : memory->stuck_ms;
+    if (now - memory->stuck_ms >= o->unschedulable_ms)
+        out->state = SETTLE_FAILED;
+}
+
+/* A pod that nobody takes, or that may not even be made: an early sign, unless room is just being
+ * made. */
 static int settle_stuck(struct kube_orchestrator *o, const json_t *workload,
                         struct pin_memory *memory, struct settle_report *out, struct err *err)
 {
     AUTO_JSON json_t *sets = NULL, *pods = NULL;
     const char *message = NULL;
     int64_t now = clock_mono_ms();
+    const char *refused = rollout_refused(workload);
+    if (refused) {
+        settle_stands(o, memory, out);
+        snprintf(out->detail, sizeof out->detail, "no pod is made: %s", refused);
+        return 0;
+    }
     memory->pods_ms = memory->pods_ms < 0 ? now + PODS_MS : memory->pods_ms;
     if (now < memory->pods_ms)
         return 0;
@@ -356,9 +374,7 @@ static int settle_stuck(struct kube_orchestrator *o, const json_t *workload,
         memory->stuck_ms = -1;
         return 0;
     }
-    memory->stuck_ms = memory->stuck_ms < 0 ? now : memory->stuck_ms;
-    if (now - memory->stuck_ms >= o->unschedulable_ms)
-        out->state = SETTLE_FAILED;
+    settle_stands(o, memory, out);
     snprintf(out->detail, sizeof out->detail, "%.60s finds no node: %s", pod, message);
     return 0;
 }
@@ -405,6 +421,28 @@ static bool is_waiting(struct kube_orchestrator *o, const struct placement *p,
     return settle_stuck(o, workload, memory, out, &odd) == 0;
 }
 
+/* A StatefulSet goes back only when the pod that cannot get ready has gone; its template's own revision
+ * comes in its place. */
+static void settle_unblock(struct kube_orchestrator *o, const json_t *workload,
+                           struct settle_report *out)
+{
+    AUTO_JSON json_t *sets = NULL, *pods = NULL;
+    struct kube_status status;
+    struct err why = ERR_INIT;
+    const char *kind = kube_text(workload, "kind");
+    if (!kind || strcmp(kind, "StatefulSet") != 0 ||
+        world_pods(o, workload, false, &sets, &pods, &why))
+        return;
+    AUTO_JSON json_t *own = rollout_pods(workload, sets, pods);
+    const json_t *pod = rollout_blocking(workload, own);
+    if (!pod || kube_evict(o->api, pod, &status, &why) == 0)
+        return;
+    snprintf(out->detail, sizeof out->detail, "%.60s, which cannot get ready, %s",
+             kube_text(kube_get(pod, "metadata"), "name"),
+             status.code == 403 ? "is in the way: delete it (we may not evict it)"
+                                : "is in the way and cannot be evicted yet");
+}
+
 static int settled(void *ctx, const struct placement *p, struct settle_report *out, struct err *err)
 {
     struct kube_orchestrator *o = ctx;
@@ -429,6 +467,8 @@ static int settled(void *ctx, const struct placement *p, struct settle_report *o
     if (memory->undone) { /* back is where the template says, wherever the scheduler puts the pods */
         if (rollout_state(workload, out->detail, sizeof out->detail) == ROLLOUT_DONE)
             out->state = SETTLE_APPLIED;
+        else
+            settle_unblock(o, workload, out);
         return 0;
     }
     if (is_mark_of(mark, p, &pin))

@@ -30,6 +30,7 @@
 
 #include "adapters/http/http.h"
 #include "adapters/kubernetes/event.h"
+#include "adapters/kubernetes/evict.h"
 #include "adapters/kubernetes/keeper.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/replica.h"
@@ -273,17 +274,10 @@ static int check_others(struct replica *r, const char *space, const json_t *owne
 static int evict(struct replica *r, const char *space, const json_t *pod, struct err *err)
 {
     const char *name = meta_text(pod, "name");
-    AUTO_JSON json_t *body =
-        json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:{s:s}}}", "apiVersion", "policy/v1", "kind",
-                  "Eviction", "metadata", "name", name, "namespace", space, "deleteOptions",
-                  "preconditions", "uid", meta_text(pod, "uid"));
-    AUTO_FREE char *pods = kube_api_path("v1", space, "pods", name);
-    AUTO_FREE char *path = mem_printf("%s/eviction", pods);
     for (int tries = 1;; tries++) {
         struct kube_status status;
         struct err why = ERR_INIT;
-        int rc = kube_api_send(r->api, "POST", path, "application/json", body, NULL, &status, &why);
-        if (rc == 0 || status.code == 404)
+        if (kube_evict(r->api, pod, &status, &why) == 0)
             return 0;
         bool budget = status.code == 429 && strcmp(status.cause, "DisruptionBudget") == 0;
         if (budget && tries < BUDGET_TRIES) {

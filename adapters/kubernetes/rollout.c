@@ -192,6 +192,33 @@ const char *rollout_unschedulable(const json_t *pods, const char **message)
     return NULL;
 }
 
+const char *rollout_refused(const json_t *workload)
+{
+    const json_t *failure = condition(workload, "ReplicaFailure");
+    const char *text = kube_text(failure, "message");
+    return is(kube_text(failure, "status"), "True") ? text ? text : "pods are not made" : NULL;
+}
+
+const json_t *rollout_blocking(const json_t *workload, const json_t *pods)
+{
+    const char *update = kube_text(kube_get(workload, "status"), "updateRevision");
+    int64_t generation = kube_number(kube_get(workload, "metadata"), "generation", 0);
+    const json_t *pod;
+    size_t i;
+    if (!is(kube_text(workload, "kind"), "StatefulSet") || !update ||
+        status_of(workload, "observedGeneration") < generation)
+        return NULL;
+    json_array_foreach(pods, i, pod)
+    {
+        const char *revision =
+            kube_text(kube_path(pod, "metadata", "labels"), "controller-revision-hash");
+        if (revision && !is(revision, update) &&
+            !is(kube_text(condition(pod, "Ready"), "status"), "True"))
+            return pod;
+    }
+    return NULL;
+}
+
 static const char *node_of(const json_t *pod)
 {
     return kube_text(kube_get(pod, "spec"), "nodeName");

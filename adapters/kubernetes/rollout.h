@@ -34,6 +34,16 @@ json_t *rollout_pods(const json_t *workload, const json_t *replica_sets, const j
  * scheduler's message through *message; NULL when there is none. */
 const char *rollout_unschedulable(const json_t *pods, const char **message);
 
+/* Why no more pods of a Deployment are made (condition ReplicaFailure: a quota, an admission), NULL where
+ * they are. */
+const char *rollout_refused(const json_t *workload);
+
+/* Of a StatefulSet whose template was put back: the pod of another revision that is not ready, which
+ * its controller would wait for for ever (kubernetes/website:content/en/docs/concepts/workloads/
+ * controllers/statefulset.md, "Forced rollback"). NULL: none, or the controller has not seen it yet.
+ * Borrowed from `pods`. */
+const json_t *rollout_blocking(const json_t *workload, const json_t *pods);
+
 /* Is one of the workload's pods, ending ones too, being evicted (condition DisruptionTarget)? */
 bool rollout_disrupted(const json_t *workload, const json_t *replica_sets, const json_t *pods);
 

@@ -354,6 +354,75 @@ static int bring_up(void **state)
     return 0;
 }
 
+/* Pods that may not be made: no deadline need tell that. */
+static void test_move_when_admission_refuses_its_pods_fails_before_the_deadline(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    AUTO_FREE char *saved = NULL;
+    void *quick = shop_orchestrator(&shop, (const char *const[]){"unschedulable_after", "1s", NULL});
+    assert_true(shop_deploy(&shop, "capped", 1, ""));
+    /* An admission that refuses them, which no look before a move can see. */
+    static const char refusal[] =
+        "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: "
+        "{name: no-pods}, spec: {failurePolicy: Fail, matchConstraints: {resourceRules: [{apiGroups: "
+        "[''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}, validations: "
+        "[{expression: \"!object.metadata.generateName.startsWith('capped-')\", message: "
+        "no more of these}]}}\n---\n"
+        "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, "
+        "metadata: {name: no-pods}, spec: {policyName: no-pods, validationActions: [Deny]}}\n";
+    assert_true(kube_cluster_kubectl(cluster, refusal, NULL,
+                                     (const char *const[]){"apply", "-f", "-", NULL}));
+    /* It is in force some time after it was written. */
+    static const char probe[] = "{apiVersion: v1, kind: Pod, metadata: {generateName: capped-, "
+                                "namespace: shop}, spec: {containers: [{name: c, image: c}]}}";
+    while (kube_cluster_kubectl(
+        cluster, probe, NULL,
+        (const char *const[]){"create", "--dry-run=server", "-f", "-", NULL}))
+        ;
+    AUTO_FREE char *other = shop_other_node(&shop, "capped", NODES);
+    placed(quick, 1, "capped", NODE(other), 1, &saved);
+    struct settle_report r = shop_settle(quick, &shop, 1, "capped");
+    assert_int_equal(r.state, SETTLE_FAILED);
+    assert_non_null(strstr(r.detail, "no pod is made"));
+    DO("delete", "validatingadmissionpolicybinding/no-pods", "validatingadmissionpolicy/no-pods");
+    assert_int_equal(shop_undo(quick, &shop, 1, "capped", saved, &err), 0);
+    settles(quick, 1, "capped", SETTLE_APPLIED);
+    kubernetes_orchestrator.close(quick);
+}
+
+/* The first pod of a StatefulSet that goes cannot get ready: after the undo its controller would wait
+ * for that pod for ever. */
+static void test_stateful_set_when_its_pod_is_stuck_comes_back_all_the_same(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    AUTO_FREE char *saved = NULL;
+    static const char set[] =
+        "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 2, "
+        "serviceName: db, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: "
+        "db}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: c, resources: "
+        "{requests: {cpu: 100m}}}]}}}}";
+    void *strict = shop_orchestrator(
+        &shop, (const char *const[]){"pin", "required", "unschedulable_after", "1s", NULL});
+    assert_true(kube_cluster_kubectl(cluster, set, NULL,
+                                     (const char *const[]){"-n", "shop", "apply", "-f", "-", NULL}));
+    DO("rollout", "status", "statefulset/db", "--timeout=120s");
+    AUTO_FREE char *target = shop_other_node(&shop, "db", NODES);
+    assert_true(kube_cluster_stop(cluster, "kube-scheduler"));
+    placed(strict, 1, "db", NODE(target), 2, &saved);
+    DO("cordon", target);
+    assert_true(kube_cluster_start(cluster, "kube-scheduler"));
+    struct settle_report r = shop_settle(strict, &shop, 1, "db");
+    assert_int_equal(r.state, SETTLE_FAILED);
+    assert_int_equal(shop_undo(strict, &shop, 1, "db", saved, &err), 0);
+    settles(strict, 1, "db", SETTLE_APPLIED);
+    assert_int_equal(shop_pods_on(&shop, "db", target), 0);
+    DO("rollout", "status", "statefulset/db", "--timeout=120s");
+    DO("uncordon", target);
+    kubernetes_orchestrator.close(strict);
+}
+
 static int take_down(void **state)
 {
     (void)state;
@@ -381,6 +450,8 @@ int main(void)
         cmocka_unit_test(test_budget_when_it_allows_nothing_forbids_the_move),
         cmocka_unit_test(test_soak_when_just_deployed_forbids_the_move),
         cmocka_unit_test(test_workload_when_gone_is_missed_and_its_undo_done),
+        cmocka_unit_test(test_move_when_admission_refuses_its_pods_fails_before_the_deadline),
+        cmocka_unit_test(test_stateful_set_when_its_pod_is_stuck_comes_back_all_the_same),
     };
     return cmocka_run_group_tests(tests, bring_up, take_down);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "adapters/kubernetes/conduct.h"
+#include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/rollout.h"
 #include "tests/support/quoted.h"
 
@@ -536,6 +537,60 @@ static void test_rollout_state_follows_the_steps_of_kubectl(void **state)
     }
 }
 
+static void test_rollout_when_pods_are_refused_then_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *conditions, *why; /* NULL: they are not */
+    } rows[] = {
+        {"", NULL},
+        {"{'type':'Progressing','status':'True','message':'m'}", NULL},
+        {"{'type':'ReplicaFailure','status':'False','message':'m'}", NULL},
+        {"{'type':'ReplicaFailure','status':'True','message':'exceeded quota'}", "exceeded quota"},
+        {"{'type':'ReplicaFailure','status':'True'}", "pods are not made"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *text = mem_printf("{'status':{'conditions':[%s]}}", rows[i].conditions);
+        AUTO_JSON json_t *workload = quoted(text);
+        const char *said = rollout_refused(workload);
+        assert_true(!said == !rows[i].why);
+        if (said)
+            assert_string_equal(said, rows[i].why);
+    }
+}
+
+static void test_rollout_when_a_pod_of_another_revision_is_not_ready_then_it_blocks(void **state)
+{
+    (void)state;
+#define POD(name, revision, ready)                                                                 \
+    "{'metadata':{'name':'" name "','labels':{'controller-revision-hash':'" revision               \
+    "'}},'status':{'conditions':[{'type':'Ready','status':'" ready "'}]}}"
+#define SET(kind, seen)                                                                            \
+    "{'kind':'" kind "','metadata':{'generation':3},'status':{'observedGeneration':" seen          \
+    ",'updateRevision':'a'}}"
+    static const struct {
+        const char *workload, *pods, *blocking; /* NULL: none */
+    } rows[] = {
+        {SET("StatefulSet", "3"), POD("s-0", "a", "True") "," POD("s-1", "b", "False"), "s-1"},
+        {SET("StatefulSet", "3"), POD("s-0", "b", "True") "," POD("s-1", "b", "True"), NULL},
+        {SET("StatefulSet", "3"), POD("s-1", "a", "False"), NULL},
+        {SET("StatefulSet", "2"), POD("s-1", "b", "False"), NULL},
+        {SET("Deployment", "3"), POD("s-1", "b", "False"), NULL},
+        {SET("StatefulSet", "3"), "{'metadata':{'name':'other'}}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *text = mem_printf("[%s]", rows[i].pods);
+        AUTO_JSON json_t *workload = quoted(rows[i].workload);
+        AUTO_JSON json_t *pods = quoted(text);
+        const json_t *pod = rollout_blocking(workload, pods);
+        assert_true(!pod == !rows[i].blocking);
+        if (pod)
+            assert_string_equal(kube_text(kube_get(pod, "metadata"), "name"), rows[i].blocking);
+    }
+#undef POD
+#undef SET
+}
+
 static void test_rollout_pace_is_that_of_the_deployment_controller(void **state)
 {
     (void)state;
@@ -668,6 +723,8 @@ int main(void)
         cmocka_unit_test(test_autoscalers_nodes_that_come_and_go_are_no_targets),
         cmocka_unit_test(test_autoscalers_nodes_of_another_kind_are_no_targets),
         cmocka_unit_test(test_rollout_state_follows_the_steps_of_kubectl),
+        cmocka_unit_test(test_rollout_when_pods_are_refused_then_says_why),
+        cmocka_unit_test(test_rollout_when_a_pod_of_another_revision_is_not_ready_then_it_blocks),
         cmocka_unit_test(test_rollout_pace_is_that_of_the_deployment_controller),
         cmocka_unit_test(test_unschedulable_pods_are_named_with_the_schedulers_words),
         cmocka_unit_test(test_outcome_is_what_the_pods_show),
