@@ -11,6 +11,7 @@
 #include "adapters/kubernetes/kubernetes.h"
 #include "adapters/kubernetes/orchestrator.h"
 #include "adapters/kubernetes/owners.h"
+#include "adapters/kubernetes/rights.h"
 #include "adapters/kubernetes/rivals.h"
 #include "adapters/kubernetes/standing.h"
 #include "model/base/clock.h"
@@ -28,6 +29,7 @@ struct cluster {
     json_t *selector;      /* NULL: any */
     bool ignore_soft;
     struct standing standing;
+    char *lease, *lease_space; /* NULL: none is wanted */
 };
 
 static void cluster_close(void *ctx)
@@ -40,6 +42,8 @@ static void cluster_close(void *ctx)
     kube_api_close(cluster->api);
     free(cluster->excluded_text);
     free(cluster->excluded);
+    free(cluster->lease);
+    free(cluster->lease_space);
     json_decref(cluster->selector);
     free(cluster);
 }
@@ -156,6 +160,10 @@ static int cluster_open(const struct source *source, void **ctx, struct err *err
         return -1;
     }
     cluster->ignore_soft = !respect_soft;
+    const char *lease = source_option(source, "lease", "remap");
+    cluster->lease = strcmp(lease, "none") == 0 ? NULL : mem_strdup(lease);
+    cluster->lease_space =
+        mem_strdup(source_option(source, "lease_namespace", kube_api_space(cluster->api)));
     cluster->objects = kube_objects_new();
     kube_objects_judge(cluster->objects, on_judge, on_released, cluster);
     cluster->feeds = feeds_new(cluster->api, cluster->objects);
@@ -210,11 +218,13 @@ static int cluster_check(void *ctx, const struct app_scope *app, struct source_r
     int pinned = 0;
     for (size_t i = 0; i < model->n_instances; i++)
         pinned += model->instances[i].pinned_why != NULL;
-    AUTO_BUF struct buf rivals = BUF_INIT;
-    rivals_tell(cluster->api, cluster->objects, &rivals);
+    AUTO_BUF struct buf more = BUF_INIT;
+    if (cluster->lease)
+        rights_tell_lease(cluster->api, cluster->lease_space, cluster->lease, &more);
+    rivals_tell(cluster->api, cluster->objects, &more);
     snprintf(out->seen, sizeof out->seen, "%zu nodes, %zu services, %zu pods (%d of them stay)%s",
              model->n_hosts, model->n_services, model->n_instances, pinned,
-             rivals.data ? rivals.data : "");
+             more.data ? more.data : "");
     return 0;
 }
 

@@ -40,6 +40,8 @@ struct status {
     size_t n_apps;
     struct open_cycle *open;
     size_t n_open;
+    char *lease; /* what the running executor said last of its lock in the cluster; NULL: none */
+    const char *paused_by; /* into it: "configmap remap/remap-pause"; NULL: by nobody there */
 };
 
 static void status_wipe(struct status *status)
@@ -49,6 +51,7 @@ static void status_wipe(struct status *status)
         free(status->open[i].state);
     }
     free(status->open);
+    free(status->lease);
     for (size_t i = 0; i < status->n_apps; i++) {
         struct app_status *app = &status->apps[i];
         free(app->app);
@@ -137,6 +140,29 @@ static int read_open(struct store *store, struct status *status, struct err *err
     return rc;
 }
 
+/* Of a running daemon: does it hold its lock, and has somebody paused it in the cluster? The executor
+ * tells each change (executor/keep.h). */
+static int read_lease(struct store *store, struct status *status, struct err *err)
+{
+    static const char sql[] =
+        "SELECT text FROM v_events WHERE kind = 'lease' ORDER BY event_id DESC LIMIT 1";
+    static const char by[] = "; paused by ";
+    AUTO(store_rows) struct store_rows *rows = NULL;
+    if (!status->runs && !status->hidden) {
+        return 0;
+    }
+    if (store_select(store, sql, NULL, &rows, err)) {
+        return -1;
+    }
+    int rc = store_rows_next(rows, err);
+    if (rc == 1) {
+        status->lease = mem_strdup(store_rows_text(rows, 0));
+        char *at = strstr(status->lease, by);
+        status->paused_by = at ? at + strlen(by) : NULL;
+    }
+    return rc < 0 ? -1 : 0;
+}
+
 /* Apps that are configured but have left nothing in the store yet; modes that it does not know. */
 static void add_configured(struct status *status, const struct config *config)
 {
@@ -160,6 +186,12 @@ static void add_configured(struct status *status, const struct config *config)
     }
 }
 
+/* What observes has no moves that could be held back. */
+static bool is_held(const struct status *status, const struct app_status *app)
+{
+    return status->paused_by && app->mode && strcmp(app->mode, "observe") != 0;
+}
+
 static void put_apps(const struct status *status, struct buf *out)
 {
     static const char *const titles[] = {"app", "mode", "cycle", "local", "gap", "cover",
@@ -168,7 +200,8 @@ static void put_apps(const struct status *status, struct buf *out)
     for (size_t i = 0; i < status->n_apps; i++) {
         const struct app_status *app = &status->apps[i];
         table_cell(table, app->app);
-        table_printf(table, "%s%s", app->mode ? app->mode : "-", app->paused ? ", paused" : "");
+        table_printf(table, "%s%s", app->mode ? app->mode : "-",
+                     app->paused || is_held(status, app) ? ", paused" : "");
         if (app->cycle < 0) {
             table_cell(table, NULL);
         } else {
@@ -248,6 +281,9 @@ static void put_text(const struct status *status, struct buf *out)
     }
     buf_printf(out, " (%s)\nstore  %s%s\n", status->run_dir, status->store_path,
                status->has_store ? "" : " (not there yet)");
+    if (status->lease) {
+        buf_printf(out, "lock   %s\n", status->lease);
+    }
     if (status->n_apps) {
         put_apps(status, out);
         put_drift(status, out);
@@ -307,6 +343,8 @@ static void put_json(const struct status *status, struct buf *out)
     put_opt_int(out, "pid", status->runs && status->pid > 0 ? status->pid : -1);
     put_opt_text(out, "run_dir", status->run_dir);
     put_opt_text(out, "store", status->store_path);
+    put_opt_text(out, "lock", status->lease);
+    put_opt_text(out, "paused_by", status->paused_by);
     buf_printf(out, ",\"store_exists\":%s,\"apps\":[", status->has_store ? "true" : "false");
     for (size_t i = 0; i < status->n_apps; i++) {
         const struct app_status *app = &status->apps[i];
@@ -358,7 +396,8 @@ static int status_run(struct cli *cli, struct err *err)
     status.hidden = !status.runs && is_hidden(status.run_dir);
     if (store_open_read(status.store_path, &store, err) == 0) {
         status.has_store = true;
-        if (read_store(store, &status, err) || read_open(store, &status, err)) {
+        if (read_store(store, &status, err) || read_open(store, &status, err) ||
+            read_lease(store, &status, err)) {
             return -1;
         }
     } else if (err->kind != ERR_NOT_FOUND) {

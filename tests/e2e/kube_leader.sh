@@ -117,16 +117,24 @@ sleep 1 # spans of the second in which the receiver opened count as unknown
 spans "$(listener a)" shop "" front:cart cart:user user:mail
 spans "$(listener b)" shop "" front:cart cart:user user:mail
 leader=$(holder)
+r b check
+has "check says who holds the lease" "$out$err" "lease shop/remap is held by $leader"
 
 # --- paused by kubectl ---
 k create configmap remap-pause >/dev/null
 wait_for "a sees the pause" 30 says a lease "paused by configmap shop/remap-pause"
+r a status
+has "status says who paused it" "$out" "paused by configmap shop/remap-pause"
+has "and the app is paused" "$out" "act, paused"
+r a status -o json
+has "for programs too" "$out" '"paused_by":"configmap shop/remap-pause"'
 r a trigger shop
 wait_for "the cycle ends" 60 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/a/store.db' 'SELECT ended_ms FROM v_cycles WHERE cycle_id = 1 AND ended_ms IS NOT NULL')\" ]"
 is "nothing is moved while paused" "$(moved a 1) $(marks)" "0 0"
 has "and the store says why" "$(sql "$dir/a/store.db" 'SELECT reason FROM v_moves WHERE cycle_id = 1 LIMIT 1')" "paused by configmap shop/remap-pause"
 k delete configmap remap-pause >/dev/null
-wait_for "it goes on" 30 says a lease "is ours$"
+goes_on() { remap status -o json -c "$dir/a.yaml" | grep -q '"paused_by":null'; }
+wait_for "it goes on, and status says so" 30 goes_on
 
 # --- the other one may not ---
 r b trigger shop

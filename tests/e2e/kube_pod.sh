@@ -52,6 +52,7 @@ ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeou
 is "it is restarted by nobody" "$(k --namespace remap get pods -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}')" 0
 in_pod check
 has "it sees the cluster by its own account" "$out" "2 nodes, 3 services, 3 pods"
+has "and that it may take its lease" "$out" "lease remap/remap is "
 is "nothing is refused" "$(echo "$out" | grep -c Forbidden)" 0
 wait_for "it holds the lease" 60 event 'lease remap/remap is ours'
 run k --namespace remap exec deploy/remap -- /bin/sh -c true
