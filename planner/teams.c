@@ -37,6 +37,7 @@ void teams_init(struct teams *teams, struct puller *puller)
     teams->movable = mem_array(n_services, sizeof *teams->movable);
     teams->set = mem_array((size_t)space->n_hosts + 1, sizeof *teams->set);
     teams->chosen = mem_array((size_t)space->n_hosts, sizeof *teams->chosen);
+    teams->to_base = mem_array((size_t)space->n_hosts + 1, sizeof *teams->to_base);
     teams->left = mem_array((size_t)space->n_hosts + 1, sizeof *teams->left);
     teams->tally = mem_array((size_t)space->n_hosts + 1, sizeof *teams->tally);
     teams->listed = mem_array(n_services, sizeof *teams->listed);
@@ -71,6 +72,7 @@ void teams_wipe(struct teams *teams)
     free(teams->movable);
     free(teams->set);
     free(teams->chosen);
+    free(teams->to_base);
     free(teams->left);
     free(teams->to);
     free(teams->tally);

@@ -25,9 +25,11 @@ struct teams {
     double paid;                     /* prices of services that are moved */
     int64_t restarts;                /* placed replicas of these */
     int64_t asked;                   /* all replicas of these: what --max-moves limits */
+    int64_t budget;                  /* most of these; -1: no limit */
     int64_t step_cost;               /* a step that looks and moves more is given up */
     int *set, n_set;                 /* hosts of a proposal; the first ones get the larger counts */
     bool *chosen;                    /* by host: in the set */
+    int *to_base;                    /* hosts that services have in common */
     int *left, *tally, *to, *listed; /* scratch; the first two are 0 between uses */
 };
 

@@ -1,9 +1,11 @@
 /* teams_pull.c - large steps over whole services: a cluster of partners gets a set of hosts in
- * common; blocks of other services leave what is too full then, cheapest first. */
+ * common; blocks of other services leave what is too full then, cheapest first. With a budget of
+ * moves every step keeps to it: services that are worth their moves least go home. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "planner/teams.h"
+#include "planner/teams_step.h"
 
 /* As in pull.c. */
 #define HOT 3
@@ -12,29 +14,32 @@
 #define HOMEWARD 120
 /* A step that moves and looks more than that is given up; cheaper ones where moves are few. */
 #define STEP_COST 2000
-#define STEP_COST_LIMITED 600
+#define STEP_COST_LIMITED 1500
+/* Searches that begin anew, each of so many steps at least; one more goes on from the best. */
+#define STARTS 4
+#define START_STEPS 4000
 
-static struct team *team_of(const struct teams *teams, int instance)
+struct team *teams_of(const struct teams *teams, int instance)
 {
     return &teams->teams[teams->space->model->instances[instance].service];
 }
 
-static struct team *team_of_group(const struct teams *teams, int group)
+struct team *teams_of_group(const struct teams *teams, int group)
 {
-    return team_of(teams, teams->space->members[teams->space->first_member[group]]);
+    return teams_of(teams, teams->space->members[teams->space->first_member[group]]);
 }
 
-static bool stamped(const struct teams *teams, const struct team *team)
+bool team_stamped(const struct teams *teams, const struct team *team)
 {
     return teams->puller->stamp[teams->members[team->first]] == teams->puller->now;
 }
 
-static void stamp(const struct teams *teams, const struct team *team)
+void team_stamp(const struct teams *teams, const struct team *team)
 {
     teams->puller->stamp[teams->members[team->first]] = teams->puller->now;
 }
 
-static int block_size(const struct teams *teams, const struct team *team, int host)
+int team_on(const struct teams *teams, const struct team *team, int host)
 {
     int n = 0;
     for (int k = 0; k < team->n; k++)
@@ -63,9 +68,9 @@ static int block_pick(struct teams *teams, int host)
     int best = -1;
     for (int k = 0; k < place->n_residents[host]; k++) {
         int i = place->residents[host][k];
-        const struct team *team = team_of(teams, i);
+        const struct team *team = teams_of(teams, i);
         double part = relief(place, i, host);
-        if (team->fixed || stamped(teams, team) || part <= 0)
+        if (team->fixed || team_stamped(teams, team) || part <= 0)
             continue;
         double noise = 0.02 * space->grain * (rng_real(p->rng) + !team->moved);
         double price = team->moved ? 0 : p->price_move * team->placed;
@@ -114,16 +119,16 @@ static int block_refuge(struct teams *teams, int instance, int n)
     return best;
 }
 
-static bool host_relieve(struct teams *teams, int host)
+bool teams_relieve(struct teams *teams, int host)
 {
     for (int round = 0; host_full(teams->puller->place, host); round++) {
         int i = round < 64 ? block_pick(teams, host) : -1;
         if (i < 0)
             return false;
-        struct team *team = team_of(teams, i);
+        struct team *team = teams_of(teams, i);
         set_clear(teams);
         set_of(teams, team);
-        int to = block_refuge(teams, i, block_size(teams, team, host)), at = 0;
+        int to = block_refuge(teams, i, team_on(teams, team, host)), at = 0;
         while (at < teams->n_set && teams->set[at] != host)
             at++;
         if (at == teams->n_set)
@@ -138,17 +143,17 @@ static bool host_relieve(struct teams *teams, int host)
             return false;
         }
         team_spread(teams, team);
-        stamp(teams, team);
+        team_stamp(teams, team);
     }
     return true;
 }
 
 /* What a step made must hold on all hosts that it touched; who leaves one touches others. */
-static bool touched_mend(struct teams *teams)
+bool teams_mend(struct teams *teams)
 {
     const struct puller *p = teams->puller;
     for (size_t k = 0; k < p->n_undo; k++)
-        if (p->cost > teams->step_cost || !host_relieve(teams, p->place->at[p->undo[k].instance]))
+        if (p->cost > teams->step_cost || !teams_relieve(teams, p->place->at[p->undo[k].instance]))
             return false;
     return true;
 }
@@ -186,7 +191,7 @@ static bool step_pull(struct teams *teams)
     struct team *cluster[PULL_GROUPS];
     int small = teams->space->n, base[16];
     for (int k = 0; k < n_groups; k++) {
-        cluster[n] = team_of_group(teams, groups[k]);
+        cluster[n] = teams_of_group(teams, groups[k]);
         n_movable += !cluster[n]->fixed;
         small = cluster[n]->n < small ? cluster[n]->n : small;
         n++;
@@ -213,12 +218,12 @@ static bool step_pull(struct teams *teams)
         while (teams->n_set > team->n)
             set_drop(teams, teams->n_set - 1);
         team_spread(teams, team);
-        stamp(teams, team);
+        team_stamp(teams, team);
     }
     for (int h = 0; h < n_base; h++)
-        if (!host_relieve(teams, base[h]))
+        if (!teams_relieve(teams, base[h]))
             return false;
-    return p->n_undo > 0 && touched_mend(teams);
+    return p->n_undo > 0 && teams_mend(teams);
 }
 
 /* One host of one service for another one, or one more, or one less. */
@@ -230,8 +235,8 @@ static bool step_single(struct teams *teams)
     int groups[PULL_GROUPS], n = puller_cluster(p, groups);
     int host = (int)rng_below(p->rng, (uint32_t)teams->space->n_hosts);
     if (rng_below(p->rng, 4)) {
-        team = team_of_group(teams, groups[0]);
-        const struct team *other = team_of_group(teams, groups[n - 1]);
+        team = teams_of_group(teams, groups[0]);
+        const struct team *other = teams_of_group(teams, groups[n - 1]);
         host = p->place->at[any_replica(teams, other)];
     }
     if (team->fixed || host < 0)
@@ -247,9 +252,9 @@ static bool step_single(struct teams *teams)
     if (teams->n_set == 0)
         return false;
     team_spread(teams, team);
-    stamp(teams, team);
-    return p->n_undo > 0 && (teams->chosen[host] ? host_relieve(teams, host) : true) &&
-           touched_mend(teams);
+    team_stamp(teams, team);
+    return p->n_undo > 0 && (teams->chosen[host] ? teams_relieve(teams, host) : true) &&
+           teams_mend(teams);
 }
 
 /* All services with partners that are on one of two hosts go to the other one instead. */
@@ -261,7 +266,7 @@ static bool step_exchange(struct teams *teams)
     int groups[PULL_GROUPS];
     int a = (int)rng_below(p->rng, (uint32_t)space->n_hosts);
     puller_cluster(p, groups);
-    int b = place->at[any_replica(teams, team_of_group(teams, groups[0]))], n = 0;
+    int b = place->at[any_replica(teams, teams_of_group(teams, groups[0]))], n = 0;
     if (a == b || b < 0 || !space->open[a] || !space->open[b])
         return false;
     p->now++;
@@ -269,11 +274,11 @@ static bool step_exchange(struct teams *teams)
         int host = side ? b : a;
         for (int k = 0; k < place->n_residents[host]; k++) {
             int i = place->residents[host][k];
-            struct team *team = team_of(teams, i);
-            if (team->fixed || stamped(teams, team) ||
+            struct team *team = teams_of(teams, i);
+            if (team->fixed || team_stamped(teams, team) ||
                 (space->groups[i][0] < 0 && space->groups[i][1] < 0))
                 continue;
-            stamp(teams, team);
+            team_stamp(teams, team);
             teams->listed[n++] = space->model->instances[i].service;
         }
     }
@@ -293,7 +298,7 @@ static bool step_exchange(struct teams *teams)
             }
         team_spread(teams, team);
     }
-    return p->n_undo > 0 && host_relieve(teams, a) && host_relieve(teams, b) && touched_mend(teams);
+    return p->n_undo > 0 && teams_relieve(teams, a) && teams_relieve(teams, b) && teams_mend(teams);
 }
 
 static bool step_home(struct teams *teams)
@@ -303,36 +308,37 @@ static bool step_home(struct teams *teams)
     puller_cluster(p, groups);
     p->now++;
     for (int k = 0; k < n; k++) {
-        struct team *team = team_of_group(teams, groups[k]);
+        struct team *team = teams_of_group(teams, groups[k]);
         if (!team->moved || team->placed < team->n)
             continue;
         team_home(teams, team);
-        stamp(teams, team);
+        team_stamp(teams, team);
     }
     size_t moved = p->n_undo;
     for (size_t k = 0; k < moved; k++)
-        if (!host_relieve(teams, p->place->at[p->undo[k].instance]))
+        if (!teams_relieve(teams, p->place->at[p->undo[k].instance]))
             return false;
-    return moved > 0 && touched_mend(teams);
+    return moved > 0 && teams_mend(teams);
 }
 
-static bool step(struct teams *teams, bool limited)
+static bool step(struct teams *teams)
 {
     struct puller *p = teams->puller;
     int64_t excess = p->place->excess;
     uint32_t kind = rng_below(p->rng, 1000);
-    bool done = kind < EXCHANGES                         ? step_exchange(teams)
-                : limited && kind < EXCHANGES + HOMEWARD ? step_home(teams)
-                : kind < 500                             ? step_single(teams)
-                                                         : step_pull(teams);
-    return done && p->place->excess <= excess;
+    bool done = kind < EXCHANGES                                     ? step_exchange(teams)
+                : teams->budget >= 0 && kind < EXCHANGES + HOMEWARD ? step_home(teams)
+                : teams->budget >= 0 && kind < 500                  ? teams_step_room(teams)
+                : kind < (teams->budget >= 0 ? 750 : 500)           ? step_single(teams)
+                                                                     : step_pull(teams);
+    return done && teams_keep_budget(teams) && p->place->excess <= excess;
 }
 
 static double energy(const struct teams *teams)
 {
     const struct puller *p = teams->puller;
     return p->place->score - teams->paid - p->price_host * p->place->n_used -
-           p->price_move * (double)teams->asked;
+           1e-4 * teams->space->mean * (double)teams->asked;
 }
 
 static void step_back(struct teams *teams)
@@ -342,8 +348,8 @@ static void step_back(struct teams *teams)
     puller_back(p, 0);
     for (size_t k = 0; k < n; k++)
         if (k == 0 ||
-            team_of(teams, p->undo[k].instance) != team_of(teams, p->undo[k - 1].instance))
-            team_refresh(teams, team_of(teams, p->undo[k].instance));
+            teams_of(teams, p->undo[k].instance) != teams_of(teams, p->undo[k - 1].instance))
+            team_refresh(teams, teams_of(teams, p->undo[k].instance));
 }
 
 /* Services that need not have moved go home. */
@@ -367,33 +373,27 @@ static void trim(struct teams *teams, const struct plan_options *options, struct
     }
 }
 
-/* With a budget moves have a price, which rises while too many are away from home and falls else.
- */
-struct control {
-    double first; /* share of all degrees, over the moves of the budget */
-    double up, down;
-};
-/* A nervous and a calm one: which does better differs from case to case. */
-static const struct control controls[] = {{0.2, 1.05, 0.96}, {1, 1.01, 0.99}};
-
-static void pass(struct teams *teams, const struct plan_options *options,
-                 const struct control *control, int64_t steps, struct effort *effort, int *best_at,
-                 struct value *best)
+static void pass(struct teams *teams, const struct plan_options *options, int64_t steps,
+                 struct effort *effort, int *best_at, struct value *best)
 {
     const struct space *space = teams->space;
     struct puller *p = teams->puller;
     bool limited = options->max_moves >= 0 && options->max_moves < space->n;
     teams_set(teams, best_at);
+    teams->budget = limited ? options->max_moves : -1;
     teams->step_cost = limited ? STEP_COST_LIMITED : STEP_COST;
     p->price_host = (options->objective == OBJECTIVE_HOSTS ? 3 : 0.01) * space->mean;
-    p->price_move = limited ? control->first * space->total / (double)(options->max_moves + 1)
-                            : 1e-4 * space->mean;
+    double at_home = p->place->score;
+    p->price_move = 1e-4 * space->mean;
     for (int64_t s = 0; s < steps && p->n_edges > 0 && teams->n_movable > 0; s++) {
         double temperature = HOT * pow(COLD / HOT, (double)s / (double)steps) * space->grain;
         double before = energy(teams);
         p->n_undo = 0;
         p->cost = 4;
-        bool done = step(teams, limited);
+        /* What a move is worth on average: who makes room should not be dearer. */
+        if (s % 256 == 0 && limited)
+            p->price_move = 0.5 * fmax(p->place->score - at_home, 0) / (double)(teams->budget + 1);
+        bool done = step(teams);
         double gain = done ? energy(teams) - before : 0;
         if (!done || (gain < 0 && rng_real(p->rng) >= exp(gain / temperature)))
             step_back(teams);
@@ -401,8 +401,6 @@ static void pass(struct teams *teams, const struct plan_options *options,
             teams_keep(teams, options, best_at, best);
         if (s % 4096 == 0) /* all rows anew cost as much as some ten steps */
             p->place->score = place_score_exact(p->place); /* no drift of roundings */
-        if (s % 64 == 0 && limited)
-            p->price_move *= teams->asked > options->max_moves ? control->up : control->down;
         if (effort_spend(effort, p->cost))
             break;
     }
@@ -415,6 +413,24 @@ void teams_pull(struct teams *teams, const struct plan_options *options, int64_t
                 struct effort *effort, int *best_at, struct value *best)
 {
     bool limited = options->max_moves >= 0 && options->max_moves < teams->space->n;
-    for (size_t k = 0; k < (limited ? ARRAY_LEN(controls) : 1) && !effort->cut; k++)
-        pass(teams, options, &controls[k], steps, effort, best_at, best);
+    if (!limited) {
+        pass(teams, options, steps, effort, best_at, best);
+        return;
+    }
+    /* Which host a cluster comes to is settled early, by chance: several begin anew. */
+    AUTO_FREE int *start = mem_dup(best_at, sizeof *start * (size_t)teams->space->n);
+    AUTO_FREE int *at = mem_array((size_t)teams->space->n, sizeof *at);
+    struct value first = *best;
+    int64_t starts = steps / START_STEPS < STARTS ? steps / START_STEPS + 1 : STARTS;
+    for (int64_t k = 0; k < starts && !effort->cut; k++) {
+        struct value value = first;
+        memcpy(at, start, sizeof *at * (size_t)teams->space->n);
+        pass(teams, options, steps / (starts + 1), effort, at, &value);
+        if (value_better(&value, best)) {
+            *best = value;
+            memcpy(best_at, at, sizeof *at * (size_t)teams->space->n);
+        }
+    }
+    if (!effort->cut)
+        pass(teams, options, steps / (starts + 1), effort, best_at, best);
 }
