@@ -24,6 +24,12 @@ bool effort_spend(struct effort *effort, int64_t n)
     return false;
 }
 
+void effort_found(struct effort *effort, const int *at, const struct value *value)
+{
+    if (effort->found)
+        effort->found(effort->found_ctx, at, value);
+}
+
 struct value value_of(const struct place *place, const struct plan_options *options)
 {
     struct value value = {.objective = options->objective, .valid = place_holds(place)};
@@ -168,14 +174,15 @@ static void step(struct place *place, const struct prices *prices, double temper
         place_move(place, instance, host);
 }
 
-static void keep_best(struct place *place, const struct plan_options *options, int *best_at,
-                      struct value *best)
+static void keep_best(struct place *place, const struct plan_options *options,
+                      struct effort *effort, int *best_at, struct value *best)
 {
     struct value value = value_of(place, options);
     if (!value.valid || !value_better(&value, best))
         return;
     *best = value;
     memcpy(best_at, place->at, sizeof *best_at * (size_t)place->space->n);
+    effort_found(effort, best_at, best);
 }
 
 /* How many average hosts all instances fill, in the fullest dimension. */
@@ -225,12 +232,12 @@ void anneal_run(struct place *place, const struct anneal *how, const struct plan
         if (b % 64 == 0)
             place->score = place_score_exact(place); /* no drift of roundings */
         if (part > 0.5)
-            keep_best(place, options, best_at, best);
+            keep_best(place, options, effort, best_at, best);
         if (effort_spend(effort, batch))
             break;
     }
     place->score = place_score_exact(place);
-    keep_best(place, options, best_at, best);
+    keep_best(place, options, effort, best_at, best);
 }
 
 /* What a change is worth under the objective, in one number: ties of score go to hosts, then

@@ -8,6 +8,8 @@
 #include "planner/rng.h"
 #include "planner/space.h"
 
+struct value;
+
 /* Work shared by all parts of one search: iterations done, and when to end. */
 struct effort {
     int64_t done;
@@ -17,10 +19,15 @@ struct effort {
     planner_progress progress;
     void *progress_ctx;
     int64_t reported_ms;
+    /* Told of every better placement as soon as it is there; may be NULL. */
+    void (*found)(void *ctx, const int *at, const struct value *value);
+    void *found_ctx;
 };
 
 /* Counts n more iterations; true when the search should end. Looks at the clock. */
 bool effort_spend(struct effort *effort, int64_t n);
+/* Tells of a better placement (host by instance). */
+void effort_found(struct effort *effort, const int *at, const struct value *value);
 
 struct anneal {
     double hot, cold;     /* temperatures, in mean degrees */

@@ -16,7 +16,7 @@ static int fit_plan(const struct model *model, const struct analysis *analysis,
     if (!space)
         return -1;
     struct effort effort = {.limit = options->iterations,
-                            .deadline_ms = clock_mono_ms() + options->time_limit_ms,
+                            .deadline_ms = plan_deadline_ms(options, model->n_instances, 0),
                             .progress = options->progress,
                             .progress_ctx = options->progress_ctx};
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);

@@ -54,6 +54,7 @@ void hubs_candidate(struct place *place, const struct plan_options *options,
     if (value.valid && (!best->valid || value_better(&value, best))) {
         *best = value;
         memcpy(best_at, place->at, sizeof *best_at * (size_t)place->space->n);
+        effort_found(effort, best_at, best);
     }
 }
 
@@ -198,8 +199,10 @@ void hubs_search(struct space *space, const struct plan_options *options, struct
     memcpy(best_at, space->start, sizeof *best_at * (size_t)space->n);
     place->score = place_score_exact(place);
     struct value start = value_of(place, options);
-    if (start.valid)
+    if (start.valid) {
         *best = start;
+        effort_found(effort, best_at, best);
+    }
     if (space->n == 0 || space->n_hosts == 0)
         return;
     hubs_candidate(place, options, effort, best_at, best);
@@ -386,7 +389,7 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
         return -1;
     space_price_moves(space, options->min_gain);
     struct effort effort = {.limit = options->iterations,
-                            .deadline_ms = clock_mono_ms() + options->time_limit_ms * 95 / 100 + 1,
+                            .deadline_ms = plan_deadline_ms(options, model->n_instances, 5),
                             .progress = options->progress,
                             .progress_ctx = options->progress_ctx};
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);

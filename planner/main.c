@@ -1,6 +1,7 @@
 /* main.c - program remap-planner: model and affinities in, plan out (`plan`, model/wire/README.md).
  * The only program that links GLPK. */
 #include <stdlib.h>
+#include "model/base/clock.h"
 #include "model/model_json.h"
 #include "model/wire/stage.h"
 #include "planner/planner.h"
@@ -122,9 +123,11 @@ static int handle_plan(struct stage *stage, const struct stage_request *request,
 {
     AUTO_REQUEST struct request in = {0};
     AUTO(plan) struct plan *plan = NULL;
+    int64_t start_ms = clock_mono_ms();
     struct reporter reporter = {stage};
     if (request_read(request, &in, err) < 0)
         return -1;
+    in.options.start_ms = start_ms;
     in.options.progress = report;
     in.options.progress_ctx = &reporter;
     if (planner_run(in.model, in.analysis, &in.options, &plan, err) < 0)

@@ -84,11 +84,21 @@ static bool oa_crowded(const struct oa *oa)
     return oa->fewest && oa->best.valid && oa->best.hosts > oa->hosts_bound;
 }
 
+/* A search of the heuristic found something: it is there whatever ends this process. */
+static void oa_early(void *ctx, const int *at, const struct value *value)
+{
+    struct oa *oa = ctx;
+    if (value->valid && (!oa->best.valid || value_better(value, &oa->best)))
+        finding_put(oa->finding, at, value);
+}
+
 /* The heuristic, first as asked, then with other seeds for patterns. The first may have half of the
  * time, so that where it ends by itself no plan is worse than that of hubs; all together a fifth. */
 static void oa_heuristics(struct oa *oa)
 {
     struct effort part = oa->effort;
+    part.found = oa_early;
+    part.found_ctx = oa;
     int64_t now = clock_mono_ms(), left = oa->effort.deadline_ms - now;
     for (int k = 0; k < FIRST_SEARCHES; k++) {
         part.deadline_ms = now + left / (k == 0 ? 2 : 5);
@@ -412,7 +422,7 @@ static void oa_fewest_told(const struct finding_end *end, const struct value *be
 static int oa_plan(const struct model *model, const struct analysis *analysis,
                    const struct plan_options *options, struct plan *out, struct err *err)
 {
-    int64_t start_ms = clock_mono_ms();
+    int64_t start_ms = plan_start_ms(options);
     AUTO(space) struct space *space =
         space_new(model, analysis->rows, analysis->n_rows, options->move_stateful, err);
     if (!space)
@@ -435,7 +445,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
                     .within = INFINITY};
     /* What a solver overruns (1000 ms took up to 1109 ms) ends with the child: what was found is kept. */
     oa.effort = (struct effort){.limit = options->iterations,
-                                .deadline_ms = start_ms + options->time_limit_ms * 93 / 100};
+                                .deadline_ms = plan_deadline_ms(options, model->n_instances, 7)};
     if (contain_run(oa_work, &oa, finding, options, start_ms + options->time_limit_ms * 98 / 100,
                     err) < 0)
         return -1;

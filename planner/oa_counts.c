@@ -103,7 +103,7 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
         return 0;
     struct answer answer = {0};
     AUTO_FREE int *best_at = mem_array((size_t)space->n, sizeof *best_at);
-    answer_find(&answer, space, options, clock_mono_ms(), fit ? 40 : 80, best_at);
+    answer_find(&answer, space, options, plan_start_ms(options), fit ? 40 : 80, best_at);
     if (fit && !answer.proven)
         return 0;
     if (hubs_finish(space, options, &answer.effort, best_at, &answer.best, out, err) < 0)

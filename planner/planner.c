@@ -21,6 +21,9 @@ const struct plan_options plan_options_default = {
     .iterations = -1,
 };
 
+/* What comes after a search, per instance: measured 5 ms for 1000 on one core. */
+#define AFTER_US_EACH 5
+
 /* Up to here the optimum is proven within seconds on one core. */
 #define AUTO_OA_INSTANCES 120
 #define AUTO_OA_MS 1000
@@ -32,6 +35,19 @@ const struct plan_options plan_options_default = {
 #define AUTO_OA_COUNTS 60
 /* Below this share of known traffic the optimum of what is known is worth few restarts. */
 #define AUTO_COVERAGE 0.5
+
+int64_t plan_start_ms(const struct plan_options *options)
+{
+    return options->start_ms > 0 ? options->start_ms : clock_mono_ms();
+}
+
+int64_t plan_deadline_ms(const struct plan_options *options, size_t instances, int percent)
+{
+    int64_t limit = options->time_limit_ms, left = limit * percent / 100;
+    int64_t after = (int64_t)instances * AFTER_US_EACH / 1000;
+    left = after > left ? after : left;
+    return plan_start_ms(options) + limit - (left < limit / 2 ? left : limit / 2);
+}
 
 /* True when all rows share one end: the optimum is a knapsack, at any size. */
 static bool is_star(const struct analysis *analysis)
@@ -282,6 +298,7 @@ static int plan_frontier(struct plan *plan, const struct model *model,
     for (int64_t k = 0, ten = 1; steps[k] * ten < most; k = (k + 1) % 2, ten *= k ? 1 : 10) {
         AUTO(plan) struct plan *point = plan_new();
         limited.max_moves = steps[k] * ten;
+        limited.start_ms = clock_mono_ms();
         point->granularity = options->granularity;
         point->objective = options->objective;
         if (hubs_planner.plan(model, analysis, &limited, point, err) < 0)
@@ -304,7 +321,7 @@ int planner_run(const struct model *model, const struct analysis *analysis,
     const struct planner *planner = planner_find(options->planner);
     AUTO(analysis) struct analysis *given = NULL;
     AUTO(plan) struct plan *plan = plan_new();
-    int64_t start = clock_mono_ms();
+    int64_t start = plan_start_ms(options);
     if (!planner)
         return unknown_planner(options->planner, err);
     if (options_check(planner, options, err) < 0)
@@ -318,6 +335,7 @@ int planner_run(const struct model *model, const struct analysis *analysis,
     plan->granularity = options->granularity;
     plan->hosts_bound = -1;
     struct plan_options whole = *options;
+    whole.start_ms = start;
     whole.time_limit_ms /= options->frontier && options->time_limit_ms > 1 ? 2 : 1;
     if (planner->plan(model, analysis, &whole, plan, err) < 0)
         return -1;

@@ -17,6 +17,7 @@ struct plan_options {
     enum objective objective;
     enum granularity granularity;
     int64_t time_limit_ms; /* > 0 */
+    int64_t start_ms;      /* clock_mono_ms when the request came: the limit counts from there; 0: now */
     int64_t max_moves;     /* -1: no limit; counts replicas, placements of unplaced ones too */
     double min_gain;       /* of the score, that a restart of mean start-up time must be worth */
     bool move_stateful;
@@ -28,6 +29,11 @@ struct plan_options {
 };
 
 extern const struct plan_options plan_options_default;
+
+int64_t plan_start_ms(const struct plan_options *options);
+/* When a search should end so that `percent` of the limit, or what comes after (moves in order, reasons,
+ * bounds: some 5 ms for 1000 instances) where that is more, are left. */
+int64_t plan_deadline_ms(const struct plan_options *options, size_t instances, int percent);
 
 /* What a planner can use; anything else asked for is ERR_USAGE. */
 enum planner_takes {
