@@ -7,8 +7,6 @@
 #include "executor/keep_internal.h"
 #include "model/base/clock.h"
 
-/* Longer than any ready_timeout that makes sense (5 min by default), counted from the mark. */
-#define READY_MS (10 * 60 * 1000)
 #define LIST_TRIES 30 /* two seconds apart: an API server that comes up */
 
 struct orphan {                 /* a move that nobody remembers */
@@ -150,7 +148,7 @@ static void orphan_step(struct kept *kept, size_t at)
         orphan_undo(kept, at, why);
         break;
     case SETTLE_WAITING:
-        if (clock_wall_ms() - o->at_ms >= READY_MS) {
+        if (clock_wall_ms() - o->at_ms >= kept->adopt_ms) {
             snprintf(why, sizeof why, "it did not get ready: %s", report.detail);
             orphan_undo(kept, at, why);
         }

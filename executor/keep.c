@@ -16,6 +16,7 @@
 #define SLOW_MS 5000      /* on top of what the lock itself may take: a server that answers late */
 #define MAX_MOVES 100000
 #define CLOCK_SLACK_MS 1000 /* an API server may round times to seconds */
+#define ADOPT_AFTER "10m" /* longer than any ready_timeout that makes sense (5m by default) */
 #define AGAIN_MS 50         /* a turn that came while another waited for its answer */
 
 struct keep {
@@ -154,13 +155,16 @@ static struct kept *kept_new(struct stage *stage, const struct orchestrator *orc
                              const struct source *source, struct err *err)
 {
     void *ctx = NULL;
+    int64_t adopt_ms;
     if (source_check(source, orchestrator->options, err) < 0 ||
+        duration_parse(source_option(source, "adopt_after", ADOPT_AFTER), &adopt_ms, err) < 0 ||
         orchestrator->keeper->open(source, holder_pid(stage), &ctx, err) < 0)
         return NULL;
     struct kept *kept = mem_alloc(sizeof *kept);
     kept->stage = stage;
     kept->orchestrator = orchestrator;
     kept->ctx = ctx;
+    kept->adopt_ms = adopt_ms;
     source_copy(source, &kept->source);
     kept_arm(kept, 0);
     return kept;

@@ -37,6 +37,7 @@ struct kept {
     struct keeper_state state;
     int64_t turned;            /* turns so far */
     struct adoption *adoption; /* under way; NULL: none */
+    int64_t adopt_ms;          /* a move of an earlier leader gets ready in this time, or goes back */
     bool adopted;              /* since the lock was taken */
     void *relief;              /* the orchestrator's; NULL: not open */
     int64_t relief_ms;         /* the next look */

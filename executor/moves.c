@@ -6,6 +6,7 @@
 #include "executor/ask.h"
 #include "executor/run.h"
 #include "executor/validate.h"
+#include "model/base/clock.h"
 
 /* The detour by which the instance came to where it is, or NULL. */
 static const struct outcome *detour_of(const struct run *run, const char *instance)
@@ -104,6 +105,28 @@ static int detour(struct run *run, const struct step *step, struct view *view, i
     return run_after(run, drive_step(&run->drive, &aside, view, err));
 }
 
+/* Pods that leave hold room until they are gone: a move waits for that, but no longer than a replica
+ * may take to get ready. */
+static bool room_will_come(struct run *run, const struct move *move, const struct model *now)
+{
+    const struct model *planned = run->request->model;
+    bool leaving = false;
+    for (size_t i = 0; i < move->n_targets + (move->target >= 0); i++) {
+        int host = move->target >= 0 ? move->target : move->targets[i].host;
+        int here = model_host(now, planned->hosts[host].name);
+        leaving |= here >= 0 && now->hosts[here].ending > 0;
+    }
+    if (!leaving)
+        return false;
+    if (run->waiting_seq != move->seq) {
+        run->waiting_seq = move->seq;
+        run->waiting_ms = clock_mono_ms() + run->request->ready_timeout_ms;
+    }
+    run->waits = clock_mono_ms() < run->waiting_ms;
+    run->drive.work += run->waits; /* nobody hangs: the wait has an end of its own */
+    return run->waits;
+}
+
 /* Even after its detour there is no room: the move is off, the instance goes back. */
 static int detour_back(struct run *run, const struct step *step, const struct outcome *aside,
                        const char *why, struct err *err)
@@ -132,6 +155,9 @@ static int make_way(struct run *run, size_t at, const struct step *step, struct 
     }
     if (made) {
         (void)queue_defer(run, at, cycle);
+        return 1;
+    }
+    if (!cycle && room_will_come(run, run->queue[at], view->model)) {
         return 1;
     }
     char text[500];
@@ -173,6 +199,9 @@ static int move_service(struct run *run, const struct move *move, struct view *v
     struct step step = run_step(run, move, targets);
     struct verdict v = validate_service(view->model, step.service, sources, move->n_sources,
                                         targets, move->n_targets, run->request->move_stateful);
+    if (v.kind == MOVE_NO_ROOM && room_will_come(run, move, view->model)) {
+        return 1;
+    }
     if (v.kind != MOVE_VALID) {
         drive_discard(&run->drive, &step, v.why);
         return 0;
@@ -184,6 +213,7 @@ static int move_service(struct run *run, const struct move *move, struct view *v
 static int move_one(struct run *run, size_t at, struct view *view, struct err *err)
 {
     const struct move *move = run->queue[at];
+    run->waits = false;
     int stays = move->instance >= 0 ? move_instance(run, at, view, err)
                                     : move_service(run, move, view, err);
     if (stays == 0 && !(run_stopped(run) && !run_knows(run, move->seq))) {
@@ -213,6 +243,7 @@ static int moves_begin(struct run *run, struct err *err)
         held = held ? held : run_held(run, &view);
         if (run_fits_beside(run, at, held)) {
             done = move_one(run, at, &view, err);
+            at += run->waits;
             model_free(held);
             held = NULL;
         } else {
@@ -259,6 +290,8 @@ static int moves_step(struct run *run, struct err *err)
         if (run_look(run, err) < 0) {
             return -1;
         }
+    } else if (run->waits) {
+        ask_wait(&run->drive);
     }
     run_rebase(run);
     return 0;

@@ -13,6 +13,8 @@ struct run {
     int64_t acted;      /* moves of this cycle that were begun */
     struct flight *flights; /* of them, those under way */
     size_t n_flights;
+    int64_t waiting_seq, waiting_ms; /* the move that waits for room, and until when (monotonic) */
+    bool waits;                      /* it did so just now */
     bool landed; /* one of them, since the cluster was last inspected for more to begin */
     size_t n_judged;    /* outcomes told, as far as the queue has heard of them */
     char stopped[1200]; /* why the plan stopped; empty: it did not */

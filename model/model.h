@@ -39,6 +39,7 @@ struct host {
     int64_t cpu_used_millis, mem_used_bytes, cpu_requested_millis, mem_requested_bytes;
     int64_t pods_cap; /* -1: unlimited */
     int64_t pods_used;
+    int64_t ending; /* of these, pods that leave and hold room till they are gone (in no document) */
     int64_t reserve_cpu_millis, reserve_mem_bytes;
     bool schedulable; /* false: keeps what it has, receives nothing */
     char *region, *zone; /* NULL when not given */

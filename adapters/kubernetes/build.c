@@ -316,6 +316,7 @@ static void add_foreign(struct kube_build *build, const struct kube_pod *pod, in
     to->cpu_requested_millis += pod->cpu_request_millis;
     to->mem_requested_bytes += pod->mem_request_bytes;
     to->pods_used++;
+    to->ending += pod->meta.ending;
     *ARRAY_PUSH(build->foreign, build->n_foreign) = (struct kube_foreign){pod, host};
 }
 
@@ -386,6 +387,36 @@ static int add_pods(struct kube_build *build, const struct kinds *kinds, struct 
                         "out",
                         (long long)out.waiting);
     return rc;
+}
+
+/* What its autoscaler may add again: so much more each of its replicas asks for, as far as there is
+ * room where it is now, so that the plan leaves it where they go (rule 4). */
+static void reserve_for_scaling(struct kube_build *build)
+{
+    struct model *model = build->model;
+    AUTO_FREE struct load *used = model_host_loads(model);
+    AUTO_FREE int *replicas = model_replicas(model);
+    for (size_t i = 0; i < model->n_instances; i++) {
+        struct instance *instance = &model->instances[i];
+        const struct kube_workload *workload = build->tops[instance->service].workload;
+        const struct kube_scaler *scaler =
+            workload ? kube_scaler_of(build->objects, workload) : NULL;
+        int64_t now = replicas[instance->service];
+        int64_t most =
+            scaler ? kube_scaler_peak(scaler, build->choice->now_ms - build->choice->peak_ms) : 0;
+        if (most <= now || instance->host < 0)
+            continue;
+        most = most < 100 * now ? most : 100 * now; /* of one that was nearly switched off */
+        struct load offer = host_offer(&model->hosts[instance->host]);
+        struct load more = {
+            .cpu_request_millis = instance->cpu_request_millis * (most - now) / now,
+            .mem_request_bytes = instance->mem_request_bytes / now * (most - now)};
+        if (!load_fits(&offer, &used[instance->host], &more, NULL))
+            continue;
+        load_add(&used[instance->host], &more);
+        instance->cpu_request_millis += more.cpu_request_millis;
+        instance->mem_request_bytes += more.mem_request_bytes;
+    }
 }
 
 /* Every name of a service that might be needed, so that two kinds of one name are told apart. */
@@ -463,6 +494,7 @@ int kube_objects_model(const struct kube_objects *objects, const struct kube_cho
     if (rc == 0) {
         build.allowed = mem_array(build.n_services + 1, sizeof *build.allowed);
         find_specs(&build);
+        reserve_for_scaling(&build);
         kube_neighbours_add(&build);
         kube_rules_add(&build);
         if (objects->n_refused)

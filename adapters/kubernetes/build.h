@@ -44,6 +44,10 @@ char *kube_full_name(const struct kube_meta *meta);
 char *kube_pinned_why(const struct kube_build *build, const struct kube_pod *pod,
                       const struct kube_top *top);
 
+/* The autoscaler that scales it; NULL: none. */
+const struct kube_scaler *kube_scaler_of(const struct kube_objects *objects,
+                                         const struct kube_workload *workload);
+
 /* --- rules.c, neighbours.c: once hosts and instances are in the model --- */
 
 /* Hosts that receive nothing because of taints; rules `allowed` of what pods ask of nodes and of

@@ -28,6 +28,7 @@ struct cluster {
     const char **excluded; /* into it; ended by NULL */
     json_t *selector;      /* NULL: any */
     bool ignore_soft;
+    int64_t peak_ms;
     struct standing standing;
     char *lease, *lease_space; /* NULL: none is wanted */
 };
@@ -155,6 +156,7 @@ static int cluster_open(const struct source *source, void **ctx, struct err *err
     if (read_selector(source, cluster, err) ||
         read_bool(source, "respect_soft", "true", &respect_soft, err) ||
         read_standing(source, &cluster->standing, err) ||
+        duration_parse(source_option(source, "scaling_window", "1h"), &cluster->peak_ms, err) ||
         kube_api_open(source, &cluster->api, err)) {
         cluster_close(cluster);
         return -1;
@@ -185,6 +187,8 @@ static int cluster_inspect(void *ctx, const struct app_scope *app, struct inspec
                                        .any_pool = options->any_pool,
                                        .min_node_age_ms = options->min_node_age_ms,
                                        .placed_only = true,
+                                       .scaling_ms = options->scaling_ms,
+                                       .peak_ms = cluster->peak_ms,
                                        .now_ms = clock_wall_ms()};
     if (feeds_update(cluster->feeds, app->namespaces, err))
         return -1;

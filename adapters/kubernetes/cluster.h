@@ -10,6 +10,9 @@
          "replicas: of single ones, so what stands against a change of the pod template "          \
          "(owners, soak, probes, history) does not count",                                         \
          "workloads", false},                                                                      \
+        {"scaling_window",                                                                         \
+         "plans keep room for the most replicas that an autoscaler wanted within so long", "1h",   \
+         false},                                                                                   \
         {"respect_soft",                                                                           \
          "false: preferred pod (anti-)affinity and soft spread constraints make no rules", "true", \
          false}

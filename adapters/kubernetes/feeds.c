@@ -50,6 +50,9 @@ static const struct source_kind source_kinds[] = {
      "disruption budgets are found out only when a move is refused"},
     {"HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers", "", false, false,
      "moves may meet a scaling in progress"},
+    {"ResourceQuota", "v1", "resourcequotas", "", false, false,
+     "quotas are found out only when a move is refused"},
+    {"LimitRange", "v1", "limitranges", "", false, false, NULL},
     {"Rollout", "argoproj.io/v1alpha1", "rollouts", "", false, false, NULL},
 };
 

@@ -19,6 +19,8 @@
          "15s", false},                                                                            \
         {"pause", "name of a ConfigMap: as long as it is there, no move is begun; none: no such",  \
          "remap-pause", false},                                                                    \
+        {"adopt_after",                                                                            \
+         "a move of an earlier daemon that is not ready after so long is put back", "10m", false}, \
     {                                                                                              \
         "events", "false: no Events on what was moved", "true", false                              \
     }

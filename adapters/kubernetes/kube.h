@@ -55,6 +55,8 @@ struct kube_workload {
     int64_t changed_ms;  /* when; -1 */
     int64_t unavailable; /* pods that a rollout of it may take down at a time; 0 where not asked */
     bool surges;         /* a new pod comes before the old one goes */
+    int64_t surge;       /* how many; 0 where not asked */
+    json_t *pod_spec;    /* containers: their resources alone; NULL where not asked */
 };
 
 struct kube_port { /* taken on the host */
@@ -106,6 +108,16 @@ struct kube_scaler { /* a HorizontalPodAutoscaler */
     struct kube_meta meta;
     char *kind, *target; /* of the same namespace */
     int64_t current, desired, max;
+    int64_t scaled_ms;   /* wall: when it changed the replicas last; -1 */
+    struct kube_sample { /* how many it had or wanted, from that time (wall) on; oldest first */
+        int64_t at_ms, replicas;
+    } * samples;
+    size_t n_samples;
+};
+
+struct kube_space_rule { /* a ResourceQuota or a LimitRange, as it is */
+    struct kube_meta meta;
+    json_t *object;
 };
 
 struct kube_reference { /* an Argo Rollout: the Deployment whose pods it has taken over */
@@ -125,6 +137,8 @@ enum kube_kind {
     KUBE_BUDGET,
     KUBE_SCALER,
     KUBE_ROLLOUT,
+    KUBE_QUOTA,
+    KUBE_LIMITS,
     KUBE_N_KINDS
 };
 
@@ -196,6 +210,12 @@ int kube_budget_decode(const json_t *object, struct kube_budget *out, struct err
 void kube_budget_wipe(void *budget);
 int kube_scaler_decode(const json_t *object, struct kube_scaler *out, struct err *err);
 void kube_scaler_wipe(void *scaler);
+/* The samples of the one whose place it takes, and one of now. */
+void kube_scaler_follow(struct kube_scaler *scaler, struct kube_scaler *old, int64_t now_ms);
+/* The most replicas it had or wanted since then. */
+int64_t kube_scaler_peak(const struct kube_scaler *scaler, int64_t since_ms);
+int kube_space_rule_decode(const json_t *object, struct kube_space_rule *out, struct err *err);
+void kube_space_rule_wipe(void *rule);
 int kube_reference_decode(const json_t *object, struct kube_reference *out, struct err *err);
 void kube_reference_wipe(void *reference);
 

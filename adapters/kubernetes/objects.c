@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapters/kubernetes/kube.h"
+#include "model/base/clock.h"
 #include "model/base/mem.h"
 
 static int decode_node(struct kube_objects *objects, const json_t *object, void *out,
@@ -45,6 +46,7 @@ DECODE_OTHER(decode_volume, kube_volume_decode)
 DECODE_OTHER(decode_budget, kube_budget_decode)
 DECODE_OTHER(decode_scaler, kube_scaler_decode)
 DECODE_OTHER(decode_reference, kube_reference_decode)
+DECODE_OTHER(decode_space_rule, kube_space_rule_decode)
 
 static const struct kind {
     const char *name;
@@ -72,6 +74,10 @@ static const struct kind {
                      kube_scaler_wipe},
     [KUBE_ROLLOUT] = {"Rollout", sizeof(struct kube_reference), decode_reference,
                       kube_reference_wipe},
+    [KUBE_QUOTA] = {"ResourceQuota", sizeof(struct kube_space_rule), decode_space_rule,
+                    kube_space_rule_wipe},
+    [KUBE_LIMITS] = {"LimitRange", sizeof(struct kube_space_rule), decode_space_rule,
+                     kube_space_rule_wipe},
 };
 
 union item { /* any of them */
@@ -84,6 +90,7 @@ union item { /* any of them */
     struct kube_budget budget;
     struct kube_scaler scaler;
     struct kube_reference reference;
+    struct kube_space_rule space_rule;
 };
 
 struct kube_objects *kube_objects_new(void)
@@ -185,6 +192,9 @@ void kube_objects_put(struct kube_objects *objects, const char *kind, const json
         return;
     }
     look_for_release(objects, k, &item.workload, object);
+    if (k == KUBE_SCALER)
+        kube_scaler_follow(&item.scaler, table_find(&objects->tables[k], item.head.key),
+                           clock_wall_ms());
     table_put(&objects->tables[k], &item);
 }
 

@@ -47,6 +47,8 @@ struct kube_choice { /* how much of the cluster is ours, and how its wishes are 
     bool any_pool;               /* also nodes of another architecture, system, pool, capacity type */
     int64_t min_node_age_ms;     /* younger nodes receive nothing */
     bool placed_only;            /* pods without a node are the scheduler's: left out, noted */
+    int64_t scaling_ms;          /* quiet after an autoscaler's change of the replicas */
+    int64_t peak_ms;             /* its most replicas within that time are given room */
     int64_t now_ms;              /* wall */
 };
 

@@ -221,6 +221,17 @@ static struct mark *mark_new(const json_t *workload, const struct mark *old,
     return mark;
 }
 
+/* Pods that leave and hold room till they are gone. */
+static bool has_ending(const json_t *pods)
+{
+    size_t i;
+    const json_t *pod;
+    json_array_foreach(pods, i, pod)
+        if (kube_path(pod, "metadata", "deletionTimestamp"))
+            return true;
+    return false;
+}
+
 static int check_conduct(struct kube_orchestrator *o, const json_t *workload,
                          const struct mark *mark, struct pin *pin, struct err *err)
 {
@@ -244,7 +255,10 @@ static int check_conduct(struct kube_orchestrator *o, const json_t *workload,
                         .scaler = o->scaler,
                         .now_ms = clock_wall_ms(),
                         .options = o->conduct};
-    return conduct_problem(&c, why, sizeof why) ? err_set(err, ERR_CONFLICT, "%s", why) : 0;
+    const char *rule = conduct_problem(&c, why, sizeof why);
+    if (rule && strcmp(rule, "room") == 0 && has_ending(w.target_pods))
+        return err_set(err, ERR_TIMEOUT, "%s, as long as pods there leave", why); /* ask again */
+    return rule ? err_set(err, ERR_CONFLICT, "%s", why) : 0;
 }
 
 /* One try: 0 done, 1 somebody was faster, -1. */

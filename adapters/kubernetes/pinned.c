@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/kubernetes/quota.h"
 #include "adapters/kubernetes/selector.h"
 #include "model/base/clock.h"
 #include "model/base/mem.h"
@@ -12,6 +13,18 @@
 static bool is(const char *text, const char *wanted)
 {
     return text && wanted && strcmp(text, wanted) == 0;
+}
+
+const struct kube_scaler *kube_scaler_of(const struct kube_objects *objects,
+                                         const struct kube_workload *workload)
+{
+    for (size_t i = 0; i < kube_places(objects, KUBE_SCALER); i++) {
+        const struct kube_scaler *scaler = kube_at(objects, KUBE_SCALER, i);
+        if (scaler && is(scaler->target, workload->meta.name) &&
+            is(scaler->kind, workload->kind) && is(scaler->meta.space, workload->meta.space))
+            return scaler;
+    }
+    return NULL;
 }
 
 /* Of Kubernetes itself, or of somebody that is no Deployment or StatefulSet. */
@@ -73,6 +86,56 @@ static char *budget_why(const struct kube_build *build, const struct kube_worklo
     return NULL;
 }
 
+/* A surge that the namespace does not let in, or pods that it would not let in today (rule 7). */
+static char *quota_why(const struct kube_build *build, const struct kube_workload *workload,
+                       const struct kube_pod *pod)
+{
+    const struct kube_objects *objects = build->objects;
+    const struct quota_need need = {
+        .pods = workload->surge,
+        .cpu_millis = pod->cpu_request_millis,
+        .mem_bytes = pod->mem_request_bytes,
+        .limit_cpu_millis = quota_limits(workload->pod_spec, "cpu", 1000),
+        .limit_mem_bytes = quota_limits(workload->pod_spec, "memory", 1)};
+    char text[80];
+    for (size_t i = 0; i < kube_places(objects, KUBE_QUOTA); i++) {
+        const struct kube_space_rule *quota = kube_at(objects, KUBE_QUOTA, i);
+        const char *what = quota && is(quota->meta.space, pod->meta.space)
+                               ? quota_problem(quota->object, &need)
+                               : NULL;
+        if (what)
+            return mem_printf("ResourceQuota %s has no room for the surge: %s", quota->meta.name,
+                              what);
+    }
+    for (size_t i = 0; workload->pod_spec && i < kube_places(objects, KUBE_LIMITS); i++) {
+        const struct kube_space_rule *range = kube_at(objects, KUBE_LIMITS, i);
+        if (range && is(range->meta.space, pod->meta.space) &&
+            quota_range_problem(range->object, workload->pod_spec, text, sizeof text))
+            return mem_printf("LimitRange %s would not let its new pods in: %s", range->meta.name,
+                              text);
+    }
+    return NULL;
+}
+
+/* What is scaled is left alone while that goes on, and is never on a single host (rule 4). */
+static char *scaling_why(const struct kube_build *build, const struct kube_workload *workload)
+{
+    char at[CLOCK_TEXT_SIZE], rest[CLOCK_TEXT_SIZE];
+    const struct kube_choice *choice = build->choice;
+    const struct kube_scaler *scaler = kube_scaler_of(build->objects, workload);
+    if (!scaler)
+        return NULL;
+    if (scaler->desired == 0 && workload->replicas > 0)
+        return mem_printf("%s does not know yet how many replicas it wants", scaler->meta.name);
+    if (scaler->scaled_ms >= 0 && choice->now_ms - scaler->scaled_ms < choice->scaling_ms)
+        return mem_printf("%s scaled it at %s, quiet for %s", scaler->meta.name,
+                          clock_iso(scaler->scaled_ms, at),
+                          duration_text(choice->scaling_ms, rest));
+    return workload->replicas < 2 && workload->pod_spec /* a template is to be pinned */
+               ? mem_printf("%s scales it: it would be pinned to a single host", scaler->meta.name)
+               : NULL;
+}
+
 static char *workload_why(const struct kube_build *build, const struct kube_workload *workload)
 {
     const struct kube_owner *owner = &workload->meta.owner;
@@ -131,6 +194,10 @@ char *kube_pinned_why(const struct kube_build *build, const struct kube_pod *pod
         why = workload_why(build, top->workload);
     if (!why)
         why = volume_why(build, top->workload, pod);
+    if (!why)
+        why = scaling_why(build, top->workload);
+    if (!why)
+        why = quota_why(build, top->workload, pod);
     if (!why)
         why = window_why(build, top->workload->meta.wish);
     return why ? why : budget_why(build, top->workload, pod);

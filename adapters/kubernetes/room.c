@@ -5,6 +5,7 @@
 
 #include "adapters/kubernetes/conduct.h"
 #include "adapters/kubernetes/kube.h"
+#include "adapters/kubernetes/quota.h"
 #include "adapters/kubernetes/rollout.h"
 #include "model/base/json.h"
 
@@ -63,11 +64,6 @@ static int64_t count_on(const json_t *pods, const char *node)
     return n;
 }
 
-static bool exceeds(int64_t used, int64_t each, int64_t n, int64_t cap)
-{
-    return n > 0 && each > 0 && (used > cap || each > (cap - used) / n);
-}
-
 /* Old pods leave last in the worst case, but never more than a surge of new ones is there too many:
  * so the host needs room for the first surge, and for what it has to take in all. */
 static bool node_takes(const struct conduct *c, const json_t *object, const struct pin_host *host,
@@ -93,9 +89,9 @@ static bool node_takes(const struct conduct *c, const json_t *object, const stru
         snprintf(why, size, "%s: %s", host->node, err.text);
         return false;
     }
-    const char *what = exceeds(used.cpu, need->cpu, more, node.cpu_cap_millis)  ? "CPU requests"
-                       : exceeds(used.mem, need->mem, more, node.mem_cap_bytes) ? "memory requests"
-                       : node.pods_cap >= 0 && exceeds(used.pods, 1, more, node.pods_cap)
+    const char *what = quota_exceeds(used.cpu, need->cpu, more, node.cpu_cap_millis)  ? "CPU requests"
+                       : quota_exceeds(used.mem, need->mem, more, node.mem_cap_bytes) ? "memory requests"
+                       : node.pods_cap >= 0 && quota_exceeds(used.pods, 1, more, node.pods_cap)
                            ? "pod slots"
                            : NULL;
     kube_node_drop(&node);
@@ -105,52 +101,19 @@ static bool node_takes(const struct conduct *c, const json_t *object, const stru
     return !what;
 }
 
-/* The limits of one pod's containers. */
-static int64_t limits_of(const struct conduct *c, const char *resource, int64_t per)
-{
-    size_t i;
-    const json_t *container;
-    const json_t *spec = kube_get(kube_path(c->workload, "spec", "template"), "spec");
-    int64_t sum = 0;
-    json_array_foreach(kube_get(spec, "containers"), i, container)
-    {
-        int64_t one = 0;
-        struct err err = ERR_INIT;
-        if (kube_quantity(kube_path(container, "resources", "limits"), resource, per, true, &one,
-                          &err) == 0 &&
-            sum < MODEL_MAX_NUMBER)
-            sum += one;
-    }
-    return sum;
-}
-
 static bool quota_takes(const struct conduct *c, const json_t *quota, const struct room *need,
                         char *why, size_t size)
 {
-    const struct {
-        const char *name;
-        int64_t per, each;
-    } rows[] = {{"pods", 1, 1},
-                {"count/pods", 1, 1},
-                {"cpu", 1000, need->cpu},
-                {"requests.cpu", 1000, need->cpu},
-                {"memory", 1, need->mem},
-                {"requests.memory", 1, need->mem},
-                {"limits.cpu", 1000, limits_of(c, "cpu", 1000)},
-                {"limits.memory", 1, limits_of(c, "memory", 1)}};
-    const json_t *status = kube_get(quota, "status");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        int64_t hard = -1, used = 0;
-        struct err err = ERR_INIT;
-        if (kube_quantity(kube_get(status, "hard"), rows[i].name, rows[i].per, false, &hard, &err) ||
-            kube_quantity(kube_get(status, "used"), rows[i].name, rows[i].per, true, &used, &err) ||
-            hard < 0 || !exceeds(used, rows[i].each, rollout_pace(c->workload).surge, hard))
-            continue;
-        snprintf(why, size, "ResourceQuota %s has no room for the surge: %s", name_of(quota),
-                 rows[i].name);
-        return false;
-    }
-    return true;
+    const json_t *spec = kube_get(kube_path(c->workload, "spec", "template"), "spec");
+    const struct quota_need surge = {.pods = rollout_pace(c->workload).surge,
+                                     .cpu_millis = need->cpu,
+                                     .mem_bytes = need->mem,
+                                     .limit_cpu_millis = quota_limits(spec, "cpu", 1000),
+                                     .limit_mem_bytes = quota_limits(spec, "memory", 1)};
+    const char *what = quota_problem(quota, &surge);
+    if (what)
+        snprintf(why, size, "ResourceQuota %s has no room for the surge: %s", name_of(quota), what);
+    return !what;
 }
 
 bool room_fits(const struct conduct *c, char *why, size_t size)
@@ -168,8 +131,7 @@ bool room_fits(const struct conduct *c, char *why, size_t size)
                 !node_takes(c, object, &c->pin->hosts[h], &need, why, size))
                 return false;
     json_array_foreach(c->quotas, i, object)
-        if (!kube_path(object, "spec", "scopes") && !kube_path(object, "spec", "scopeSelector") &&
-            !quota_takes(c, object, &need, why, size))
-            return false; /* quotas of a scope may not concern it; the server decides then */
+        if (!quota_takes(c, object, &need, why, size))
+            return false;
     return true;
 }

@@ -38,6 +38,18 @@ static json_t *copy_terms(const json_t *leaf)
     return terms ? json_deep_copy(terms) : NULL;
 }
 
+/* Of the containers only what they take: that is all that quotas ask. */
+static json_t *resources_of(const json_t *spec)
+{
+    size_t i;
+    const json_t *container;
+    json_t *containers = json_array();
+    json_array_foreach(kube_get(spec, "containers"), i, container)
+        json_array_append_new(containers, json_pack("{s:O?}", "resources",
+                                                    json_object_get(container, "resources")));
+    return json_pack("{s:o}", "containers", containers);
+}
+
 static void note_pin(const json_t *workload, const struct mark *mark, struct kube_workload *out)
 {
     if (!mark || mark->pin.kind != PIN_REQUIRED || !mark_holds(mark, workload))
@@ -62,6 +74,8 @@ void standing_judge(const struct standing *standing, const char *kind, const jso
     struct rollout_pace pace = rollout_pace(workload);
     out->unavailable = pace.unavailable;
     out->surges = pace.surge > 0;
+    out->surge = pace.surge;
+    out->pod_spec = resources_of(kube_get(kube_path(workload, "spec", "template"), "spec"));
     out->why = find_problem(standing, workload, mark);
     note_pin(workload, mark, out);
     if (owners_newest(workload, template, &owner) && owner.time_ms >= 0) {

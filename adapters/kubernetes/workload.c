@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/kubernetes/when.h"
 #include "model/base/mem.h"
 
 /* interfaces.md 1.7, steps 1, 3 and 4. */
@@ -42,6 +43,7 @@ void kube_workload_wipe(void *item)
     free(workload->why);
     json_decref(workload->pin_terms);
     json_decref(workload->user_terms);
+    json_decref(workload->pod_spec);
     free(workload->changed_by);
 }
 
@@ -123,6 +125,9 @@ int kube_scaler_decode(const json_t *object, struct kube_scaler *out, struct err
     out->current = kube_number(status, "currentReplicas", 0);
     out->desired = kube_number(status, "desiredReplicas", 0);
     out->max = kube_number(kube_get(object, "spec"), "maxReplicas", 0);
+    out->scaled_ms = -1;
+    if (kube_text(status, "lastScaleTime"))
+        when_parse(kube_text(status, "lastScaleTime"), &out->scaled_ms);
     return 0;
 }
 
@@ -132,6 +137,54 @@ void kube_scaler_wipe(void *item)
     kube_meta_wipe(&scaler->meta);
     free(scaler->kind);
     free(scaler->target);
+    free(scaler->samples);
+}
+
+#define MAX_SAMPLES 100 /* changes of scale that are remembered: one a minute of more than an hour */
+
+void kube_scaler_follow(struct kube_scaler *scaler, struct kube_scaler *old, int64_t now_ms)
+{
+    int64_t replicas = scaler->desired > scaler->current ? scaler->desired : scaler->current;
+    if (old) {
+        scaler->samples = steal(old->samples);
+        scaler->n_samples = old->n_samples;
+        old->n_samples = 0;
+    }
+    if (scaler->n_samples && scaler->samples[scaler->n_samples - 1].replicas == replicas)
+        return;
+    if (scaler->n_samples == MAX_SAMPLES)
+        memmove(scaler->samples, scaler->samples + 1,
+                --scaler->n_samples * sizeof *scaler->samples);
+    *ARRAY_PUSH(scaler->samples, scaler->n_samples) = (struct kube_sample){now_ms, replicas};
+}
+
+int64_t kube_scaler_peak(const struct kube_scaler *scaler, int64_t since_ms)
+{
+    int64_t peak = scaler->desired > scaler->current ? scaler->desired : scaler->current;
+    for (size_t i = 0; i < scaler->n_samples; i++) {
+        /* it was so until the next one */
+        bool counts = i + 1 == scaler->n_samples || scaler->samples[i + 1].at_ms > since_ms;
+        if (counts && scaler->samples[i].replicas > peak)
+            peak = scaler->samples[i].replicas;
+    }
+    return peak;
+}
+
+int kube_space_rule_decode(const json_t *object, struct kube_space_rule *out, struct err *err)
+{
+    *out = (struct kube_space_rule){0};
+    if (kube_meta_decode(object, &out->meta, err))
+        return -1;
+    out->object = json_pack("{s:O?,s:O?}", "spec", json_object_get(object, "spec"), "status",
+                            json_object_get(object, "status"));
+    return 0;
+}
+
+void kube_space_rule_wipe(void *item)
+{
+    struct kube_space_rule *rule = item;
+    kube_meta_wipe(&rule->meta);
+    json_decref(rule->object);
 }
 
 int kube_reference_decode(const json_t *object, struct kube_reference *out, struct err *err)

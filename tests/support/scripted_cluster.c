@@ -172,6 +172,10 @@ static int inspect(void *ctx, const struct app_scope *app, struct inspection *in
         in->model->hosts[host].mem_cap_bytes = m->hosts[h].mem_cap_bytes;
         in->model->hosts[host].schedulable = m->hosts[h].schedulable;
     }
+    if (world->now_ms < world->leaving_ms) {
+        in->model->hosts[0].pods_cap = 0;
+        in->model->hosts[0].ending = 1;
+    }
     for (size_t s = 0; s < m->n_services; s++) {
         int service = model_add_service(in->model, m->services[s].name, err);
         in->model->services[service].stateful = m->services[s].stateful;

@@ -36,6 +36,7 @@ struct scripted {
     bool marks, start_first, move_stateful;
     enum granularity granularity;
     int64_t start_ms; /* a replica's way to ready */
+    int64_t leaving_ms; /* pods of others fill the first host until then, and leave; 0: none */
     int64_t ready_timeout_ms;
     int64_t poll_ms; /* 1 */
     int64_t max_moves; /* -1 */

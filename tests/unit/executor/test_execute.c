@@ -92,6 +92,32 @@ static void test_move_when_the_target_is_full_now_is_discarded(void **state)
     world_free(&w);
 }
 
+static void test_move_when_pods_that_leave_hold_its_room_waits_for_it_in_vain_only_so_long(
+    void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t parallel, leaving_ms;
+        const char *outcome;
+    } rows[] = {{1, 20, "applied"}, {4, 20, "applied"}, {1, INT64_MAX, "discarded"},
+                {4, INT64_MAX, "discarded"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world w = three_to_h1();
+        w.s->max_parallel = rows[i].parallel;
+        w.s->leaving_ms = rows[i].leaving_ms == INT64_MAX ? INT64_MAX : w.s->now_ms + 20;
+        int64_t start_ms = w.s->now_ms;
+        assert_int_equal(scripted_attempt(w.s), 0);
+        CHECK_STATE(w, 1, rows[i].outcome);
+        CHECK_STATE(w, 2, rows[i].outcome);
+        if (rows[i].leaving_ms == INT64_MAX) {
+            CHECK_REASON(w, 1, "h1 has no room: pod slots");
+            assert_true(w.s->now_ms - start_ms <= 3 * w.s->ready_timeout_ms); /* each its time */
+        }
+        check_once(&w);
+        world_free(&w);
+    }
+}
+
 static void test_move_when_it_never_gets_ready_is_undone_and_stops_the_plan(void **state)
 {
     (void)state;
@@ -404,6 +430,8 @@ int main(void)
         cmocka_unit_test(test_move_when_its_instance_is_gone_is_discarded_and_the_plan_goes_on),
         cmocka_unit_test(test_move_when_its_instance_was_replaced_takes_the_replacement),
         cmocka_unit_test(test_move_when_the_target_is_full_now_is_discarded),
+        cmocka_unit_test(
+            test_move_when_pods_that_leave_hold_its_room_waits_for_it_in_vain_only_so_long),
         cmocka_unit_test(test_move_when_it_never_gets_ready_is_undone_and_stops_the_plan),
         cmocka_unit_test(test_move_when_refused_fails_and_stops_the_plan),
         cmocka_unit_test(test_move_when_it_and_its_undo_are_refused_counts_as_undone),

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/mark.h"
 #include "adapters/kubernetes/objects.h"
 #include "adapters/kubernetes/standing.h"
+#include "model/base/clock.h"
 #include "model/base/json.h"
 #include "model/model.h"
 #include "model/rules.h"
@@ -448,6 +450,155 @@ static void test_rule_4_when_an_autoscaler_scales_then_quiet(void **state)
     assert_false(f->model->services[service(f, "db")].rollout);
 }
 
+/* An autoscaler of the Deployment; `status`: what it says, as members. */
+static void scaler(struct fixture *f, const char *of, const char *status)
+{
+    AUTO_JSON json_t *object = json(
+        f,
+        "{'metadata':{'namespace':'shop','name':'h-%s','uid':'h-%s'},'spec':{'maxReplicas':9,"
+        "'scaleTargetRef':{'kind':'Deployment','name':'%s'}},'status':{%s}}",
+        of, of, of, status);
+    kube_objects_put(f->objects, "HorizontalPodAutoscaler", object);
+}
+
+/* What standing.c adds to a Deployment that it judges. */
+static void judged(struct fixture *f, const char *name, int64_t surge, const char *resources)
+{
+    for (size_t i = 0; i < kube_places(f->objects, KUBE_DEPLOYMENT); i++) {
+        struct kube_workload *w = kube_at(f->objects, KUBE_DEPLOYMENT, i);
+        if (strcmp(w->meta.name, name) != 0)
+            continue;
+        w->surge = surge;
+        json_decref(w->pod_spec);
+        w->pod_spec = json(f, "{'containers':[{'resources':{%s}}]}", resources);
+        return;
+    }
+    fail_msg("no Deployment %s", name);
+}
+
+static void test_rule_4_when_an_autoscaler_cannot_be_trusted_then_pinned_up_front(void **state)
+{
+    struct fixture *f = *state;
+    four_nodes(f);
+    f->choice.scaling_ms = 5 * 60 * 1000;
+    static const struct {
+        const char *name, *status, *why;
+    } rows[] = {
+        {"blind", "'currentReplicas':1", "h-blind does not know yet how many replicas it wants"},
+        {"recent", "'currentReplicas':1,'desiredReplicas':1,'lastScaleTime':'2001-09-09T01:43:00Z'",
+         "h-recent scaled it at 2001-09-09T01:43:00Z, quiet for 5m"},
+        {"old", "'currentReplicas':1,'desiredReplicas':1,'lastScaleTime':'2001-09-09T01:40:00Z'",
+         NULL},
+        {"single", "'currentReplicas':1,'desiredReplicas':1",
+         "h-single scales it: it would be pinned to a single host"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        workload(f, rows[i].name, "");
+        pod(f, rows[i].name, "n1", "");
+        scaler(f, rows[i].name, rows[i].status);
+    }
+    judged(f, "single", 1, "");
+    build(f);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *name = mem_printf("%s-n1", rows[i].name);
+        if (rows[i].why)
+            assert_string_equal(pinned(f, name), rows[i].why);
+        else
+            assert_null(pinned(f, name));
+    }
+}
+
+static void test_rule_4_when_scaled_down_then_planned_at_the_most_of_the_window(void **state)
+{
+    struct fixture *f = *state;
+    four_nodes(f);
+    workload(f, "web", "");
+    pod(f, "web", "n1", ",'containers':[{'resources':{'requests':{'cpu':'100m','memory':'10Mi'}}}]");
+    pod(f, "web", "n2", ",'containers':[{'resources':{'requests':{'cpu':'100m','memory':'10Mi'}}}]");
+    scaler(f, "web", "'currentReplicas':6,'desiredReplicas':6");
+    scaler(f, "web", "'currentReplicas':2,'desiredReplicas':2");
+    f->choice.now_ms = clock_wall_ms();
+    f->choice.peak_ms = INT64_C(3600) * 1000;
+    build(f);
+    int at = model_instance(f->model, "shop/web-n1");
+    assert_int_equal(f->model->instances[at].cpu_request_millis, 300); /* six of 100 on two */
+    assert_int_equal(f->model->instances[at].mem_request_bytes, 3 * (10 << 20));
+    model_free(f->model);
+    f->in.model = f->model = model_new();
+    f->choice.now_ms += 2 * f->choice.peak_ms; /* long after it was scaled down */
+    build(f);
+    assert_int_equal(f->model->instances[at].cpu_request_millis, 100);
+}
+
+static void test_rule_7_when_the_namespace_has_no_room_for_a_surge_then_pinned_up_front(void **state)
+{
+    struct fixture *f = *state;
+    four_nodes(f);
+    static const struct {
+        const char *cpu, *why;
+        int64_t surge;
+    } rows[] = {
+        {"100m", NULL, 1},
+        {"101m", "ResourceQuota q has no room for the surge: requests.cpu", 1},
+        {"60m", "ResourceQuota q has no room for the surge: requests.cpu", 2},
+        {"300m", NULL, 0}, /* stops first */
+    };
+    put(f, "{'kind':'ResourceQuota','metadata':{'namespace':'shop','name':'q','uid':'q'},'spec':{},"
+           "'status':{'hard':{'requests.cpu':'1'},'used':{'requests.cpu':'900m'}}}");
+    put(f, "{'kind':'ResourceQuota','metadata':{'namespace':'bank','name':'full','uid':'f'},'spec':{},"
+           "'status':{'hard':{'pods':'1'},'used':{'pods':'1'}}}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *name = mem_printf("w%zu", i);
+        AUTO_FREE char *spec = mem_printf(
+            ",'containers':[{'resources':{'requests':{'cpu':'%s','memory':'1Mi'}}}]", rows[i].cpu);
+        workload(f, name, "");
+        pod(f, name, "n1", spec);
+        judged(f, name, rows[i].surge, "");
+    }
+    build(f);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *name = mem_printf("w%zu-n1", i);
+        if (rows[i].why)
+            assert_string_equal(pinned(f, name), rows[i].why);
+        else
+            assert_null(pinned(f, name));
+    }
+}
+
+static void test_rule_7_when_a_limit_range_keeps_new_pods_out_then_pinned_up_front(void **state)
+{
+    struct fixture *f = *state;
+    four_nodes(f);
+    static const struct {
+        const char *resources, *why;
+    } rows[] = {
+        {"'resources':{}", NULL},
+        {"'requests':{'cpu':'500m'},'limits':{'cpu':'700m'}", NULL},
+        {"'limits':{'cpu':'1100m'}", "LimitRange r would not let its new pods in: max cpu of a "
+                                     "Container"},
+        {"'requests':{'memory':'1Mi'}", "LimitRange r would not let its new pods in: min memory of a "
+                                        "Container"},
+        {"'requests':{'cpu':'900m'}", "LimitRange r would not let its new pods in: max cpu of a Pod"},
+    };
+    put(f, "{'kind':'LimitRange','metadata':{'namespace':'shop','name':'r','uid':'r'},'spec':{"
+           "'limits':[{'type':'PersistentVolumeClaim','max':{'cpu':'1m'}},{'type':'Container','max':{"
+           "'cpu':'1'},'min':{'memory':'2Mi'}},{'type':'Pod','max':{'cpu':'800m'}}]}}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *name = mem_printf("w%zu", i);
+        workload(f, name, "");
+        pod(f, name, "n1", "");
+        judged(f, name, 1, rows[i].resources);
+    }
+    build(f);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *name = mem_printf("w%zu-n1", i);
+        if (rows[i].why)
+            assert_string_equal(pinned(f, name), rows[i].why);
+        else
+            assert_null(pinned(f, name));
+    }
+}
+
 static void test_rule_11_when_argo_has_taken_a_deployment_over_then_pinned(void **state)
 {
     struct fixture *f = *state;
@@ -784,6 +935,10 @@ int main(void)
         TEST(test_ports_when_two_services_take_one_of_the_host_then_apart),
         TEST(test_rule_4_when_several_replicas_then_no_host_holds_more_than_half),
         TEST(test_rule_4_when_an_autoscaler_scales_then_quiet),
+        TEST(test_rule_4_when_an_autoscaler_cannot_be_trusted_then_pinned_up_front),
+        TEST(test_rule_4_when_scaled_down_then_planned_at_the_most_of_the_window),
+        TEST(test_rule_7_when_the_namespace_has_no_room_for_a_surge_then_pinned_up_front),
+        TEST(test_rule_7_when_a_limit_range_keeps_new_pods_out_then_pinned_up_front),
         TEST(test_rule_11_when_argo_has_taken_a_deployment_over_then_pinned),
         TEST(test_rule_12_when_a_node_is_young_then_it_receives_nothing),
         TEST(test_rule_12_when_a_node_is_to_go_then_it_receives_nothing),
