@@ -340,8 +340,10 @@ static int finish_without(struct space *space, const struct plan_options *option
         return 0;
     }
     out->status = who >= 0 ? PLAN_INFEASIBLE : PLAN_TIMEOUT;
+    AUTO_FREE char *what =
+        who >= 0 ? rules_which(space->model, space->model->instances[who].service, why) : NULL;
     out->why = who >= 0 ? mem_printf("%s fits on no host, even beside nothing that could leave (%s)",
-                                       space->model->instances[who].name, why)
+                                       space->model->instances[who].name, what)
                         : mem_printf("no placement that keeps capacities and rules was found in "
                                      "%lld iterations",
                                      (long long)effort->done);

@@ -13,6 +13,7 @@
 #include "planner/oa.h"
 #include "planner/oa_counts.h"
 #include "planner/refine.h"
+#include "planner/rules.h"
 
 const struct plan_options plan_options_default = {
     .planner = "auto",
@@ -86,6 +87,12 @@ static bool is_broken(const struct model *model)
     return model_rules_hold(model, placement, &err) < 0;
 }
 
+static bool is_contradictory(const struct model *model)
+{
+    AUTO_FREE char *clash = rules_contradiction(model);
+    return clash;
+}
+
 static const struct planner *auto_choose_services(const struct model *model,
                                                   const struct plan_options *options,
                                                   const char **why)
@@ -133,6 +140,10 @@ static const struct planner *auto_choose(const struct model *model,
     if (is_overfull(model)) {
         *why = "a host is over its capacity, which oa would have to mend before all else";
         return &hubs_planner;
+    }
+    if (is_contradictory(model)) {
+        *why = "rules contradict each other";
+        return &oa_planner;
     }
     if (is_broken(model)) {
         *why = "a rule is broken now, which oa would have to mend before all else";

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "model/rules.h"
 
 struct rule_state {
     const struct rule *rule;
@@ -287,16 +288,40 @@ static int64_t rule_room(const struct model *model, const struct rule *rule, con
     return places * limit;
 }
 
+char *rules_contradiction(const struct model *model)
+{
+    AUTO_FREE int *replicas = model_replicas(model);
+    for (size_t r = 0; r < model->n_rules; r++)
+        for (size_t k = 0; k < model->n_rules; k++)
+            if (rules_clash(&model->rules[r], &model->rules[k], replicas))
+                return mem_printf("rules[%zu] (together, of %s and others) contradicts rules[%zu] "
+                                  "(apart)",
+                                  r, model->services[model->rules[r].services[0]].name, k);
+    return NULL;
+}
+
+char *rules_which(const struct model *model, int service, const char *problem)
+{
+    for (size_t r = 0; r < model->n_rules; r++) {
+        const struct rule *rule = &model->rules[r];
+        const char *kind = rule_kind_name(rule->kind);
+        for (size_t s = 0; s < rule->n_services; s++)
+            if (rule->services[s] == service && strncmp(problem, "rule ", 5) == 0 &&
+                strcmp(problem + 5, kind) == 0)
+                return mem_printf("rules[%zu] (%s, of %s)", r, kind,
+                                  model->services[service].name);
+    }
+    return mem_strdup(problem);
+}
+
 char *rules_hopeless(const struct model *model)
 {
+    char *clash = rules_contradiction(model);
+    if (clash)
+        return clash;
     AUTO_FREE int *replicas = model_replicas(model);
     for (size_t r = 0; r < model->n_rules; r++) {
         const struct rule *rule = &model->rules[r];
-        for (size_t k = 0; k < model->n_rules; k++)
-            if (rules_clash(rule, &model->rules[k], replicas))
-                return mem_printf("rules[%zu] (together, of %s and others) contradicts rules[%zu] "
-                                  "(apart)",
-                                  r, model->services[rule->services[0]].name, k);
         if (rule->kind != RULE_APART && rule->kind != RULE_SPREAD)
             continue;
         int64_t n = 0, room = rule_room(model, rule, replicas);

@@ -86,15 +86,22 @@ static void test_plan_when_only_trying_all_shows_it_then_infeasible(void **state
         check(names[i], text, PLAN_INFEASIBLE, "no placement");
 }
 
-static void test_oa_when_rules_contradict_then_infeasible(void **state)
+static void test_plan_when_rules_contradict_then_infeasible(void **state)
 {
+    static const char *const names[] = {"oa", "auto"};
     (void)state;
-    check("oa",
-          HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check(names[i],
+              HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
+              ONE("b", "B", "\"h2\"", 1) "],\"rules\":["
+              "{\"kind\":\"together\",\"services\":[\"A\",\"B\"]},"
+              "{\"kind\":\"apart\",\"services\":[\"B\",\"A\"],\"max_per_host\":1}]}",
+              PLAN_INFEASIBLE, "rules[0] (together, of A and others) contradicts rules[1]");
+    check("hubs",
+          HOSTS SERVICES "\"instances\":[" ONE("a", "A", "null", 1) ","
           ONE("b", "B", "\"h2\"", 1) "],\"rules\":["
-          "{\"kind\":\"together\",\"services\":[\"A\",\"B\"]},"
-          "{\"kind\":\"apart\",\"services\":[\"B\",\"A\"],\"max_per_host\":1}]}",
-          PLAN_INFEASIBLE, "rules[0] (together, of A and others) contradicts rules[1]");
+          "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[]}]}",
+          PLAN_INFEASIBLE, "(rules[0] (allowed, of A))");
     check("oa",
           HOSTS SERVICES "\"instances\":[" ONE("a1", "A", "\"h1\"", 1) ","
           ONE("a2", "A", "\"h2\"", 1) "," ONE("a3", "A", "\"h2\"", 1) "],\"rules\":["
@@ -174,7 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_when_instance_is_larger_than_hosts_then_infeasible),
         cmocka_unit_test(test_plan_when_only_trying_all_shows_it_then_infeasible),
-        cmocka_unit_test(test_oa_when_rules_contradict_then_infeasible),
+        cmocka_unit_test(test_plan_when_rules_contradict_then_infeasible),
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
         cmocka_unit_test(test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
