@@ -22,6 +22,7 @@
 #include "model/base/clock.h"
 #include "model/base/file.h"
 #include "model/base/mem.h"
+#include "tests/process/daemon/hook_client.h"
 #include "tests/process/daemon/rig.h"
 #include "tests/support/hook_samples.h"
 
@@ -51,56 +52,10 @@ static char *section(const char *github, const char *gitlab, int rate)
                       rate, github, gitlab);
 }
 
-/* The monitor says on stderr where it listens; the newest line counts. */
-static int listen_port(struct rig *rig)
-{
-    static const char mark[] = "webhooks listen=127.0.0.1:0 port=";
-    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;;) {
-        struct err err = ERR_INIT;
-        AUTO_BUF struct buf log = BUF_INIT;
-        const char *at = NULL;
-        if (file_read(rig->log, 1 << 22, &log, &err) == 0)
-            for (const char *p = log.data; (p = strstr(p, mark)) != NULL; p++)
-                at = p;
-        if (at)
-            return atoi(at + sizeof mark - 1);
-        assert_true(clock_mono_ms() < until);
-        clock_sleep_ms(10);
-    }
-}
-
 static size_t take(char *data, size_t size, size_t n, void *ctx)
 {
     buf_add(ctx, data, size * n);
     return size * n;
-}
-
-/* The status; what came is in *answer. */
-static long post(int port, const char *path, const char *const *headers, const char *body,
-                 size_t size, struct buf *answer)
-{
-    AUTO_FREE char *url = mem_printf("http://127.0.0.1:%d%s", port, path);
-    struct curl_slist *list = NULL;
-    long status = 0;
-    CURL *curl = curl_easy_init();
-    for (size_t i = 0; headers[i]; i++)
-        list = curl_slist_append(list, headers[i]);
-    buf_clear(answer);
-    buf_puts(answer, "");
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)RIG_PATIENCE_MS);
-    CURLcode code = curl_easy_perform(curl);
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    if (code != CURLE_OK)
-        print_message("%s: %s\n", url, curl_easy_strerror(code));
-    curl_slist_free_all(list);
-    curl_easy_cleanup(curl);
-    return status;
 }
 
 static char *signature(const char *body)
@@ -125,7 +80,7 @@ static long github(int port, const char *query, const char *event, const char *d
     AUTO_FREE char *id = mem_printf("X-GitHub-Delivery: %s", delivery);
     const char *const headers[] = {proof,     kind, id, "Content-Type: application/json",
                                    "Expect:", NULL};
-    return post(port, path, headers, body, strlen(body), answer);
+    return hook_client_post(port, path, headers, body, strlen(body), answer);
 }
 
 struct fixture {
@@ -141,7 +96,7 @@ static void open_fixture(struct fixture *f, int rate)
     AUTO_FREE char *hooks = section(f->github, f->gitlab, rate);
     rig_open(&f->rig, 1, "    interval_min: 30s\n    interval_max: 2h\n", hooks);
     rig_start(&f->rig, true);
-    f->port = listen_port(&f->rig);
+    f->port = hook_client_port(&f->rig);
 }
 
 static void close_fixture(struct fixture *f)
@@ -231,7 +186,7 @@ static void test_deployment_when_remap_dies_after_storing_it_then_the_timer_is_r
         assert_int_equal(truncate(f.rig.log, 0), 0); /* the ports of former lives */
         rig_start(&f.rig, true);
         assert_int_equal(rig_number(&f.rig, seen), 1);
-        f.port = listen_port(&f.rig);
+        f.port = hook_client_port(&f.rig);
     }
     close_fixture(&f);
 }
@@ -256,19 +211,19 @@ static void test_post_when_it_triggers_nothing_then_the_answer_says_why(void **s
     assert_string_equal(answer.data,
                         "{\"ignored\":\"its branch is none of those that are deployed\"}\n");
     assert_int_equal(github(f.port, "", "deployment_status", "x", "{", &answer), 400);
-    assert_int_equal(post(f.port, "/hooks/github", none, "{}", 2, &answer), 401);
-    assert_int_equal(post(f.port, "/hooks/github", bad, "{}", 2, &answer), 401);
-    assert_int_equal(post(f.port, "/hooks/travis", none, "{}", 2, &answer), 401);
-    assert_int_equal(post(f.port, "/hooks/other", none, "{}", 2, &answer), 404);
-    assert_int_equal(post(f.port, "/hooks/gitlab", none, "{}", 2, &answer), 401);
+    assert_int_equal(hook_client_post(f.port, "/hooks/github", none, "{}", 2, &answer), 401);
+    assert_int_equal(hook_client_post(f.port, "/hooks/github", bad, "{}", 2, &answer), 401);
+    assert_int_equal(hook_client_post(f.port, "/hooks/travis", none, "{}", 2, &answer), 401);
+    assert_int_equal(hook_client_post(f.port, "/hooks/other", none, "{}", 2, &answer), 404);
+    assert_int_equal(hook_client_post(f.port, "/hooks/gitlab", none, "{}", 2, &answer), 401);
     assert_int_equal(
-        post(f.port, "/hooks/gitlab", token, "{\"object_kind\":\"push\"}", 22, &answer), 200);
+        hook_client_post(f.port, "/hooks/gitlab", token, "{\"object_kind\":\"push\"}", 22, &answer), 200);
     AUTO_BUF struct buf large = BUF_INIT;
     buf_reserve(&large, 3 << 20);
     for (size_t i = 0; i < (size_t)3 << 20; i++)
         buf_add(&large, "x", 1);
-    assert_int_equal(post(f.port, "/hooks/github", none, large.data, large.size, &answer), 413);
-    assert_int_equal(post(f.port, "/hooks/github", bad, large.data, large.size, &answer), 413);
+    assert_int_equal(hook_client_post(f.port, "/hooks/github", none, large.data, large.size, &answer), 413);
+    assert_int_equal(hook_client_post(f.port, "/hooks/github", bad, large.data, large.size, &answer), 413);
     assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy'"), 0);
     close_fixture(&f);
 }
@@ -351,16 +306,16 @@ static void test_listener_when_the_monitor_dies_or_hup_comes_then_it_is_back(voi
     long status = 0;
     for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; status != 429;) {
         assert_true(clock_mono_ms() < until);
-        status = github(listen_port(&f.rig), "", "ping", "p", "{}", &answer);
+        status = github(hook_client_port(&f.rig), "", "ping", "p", "{}", &answer);
     }
     pid_t pid = rig_pid(&f.rig, "monitor");
-    int port = listen_port(&f.rig);
+    int port = hook_client_port(&f.rig);
     rig_signal(pid, SIGKILL);
-    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; listen_port(&f.rig) == port;) {
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; hook_client_port(&f.rig) == port;) {
         assert_true(clock_mono_ms() < until);
         clock_sleep_ms(10);
     }
-    assert_int_equal(github(listen_port(&f.rig), "", "ping", "p", "{}", &answer), 200);
+    assert_int_equal(github(hook_client_port(&f.rig), "", "ping", "p", "{}", &answer), 200);
     close_fixture(&f);
 }
 
@@ -434,7 +389,7 @@ static void test_post_when_tls_is_configured_then_only_https_is_answered(void **
     int port = f.port;
     for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; port == f.port;) {
         assert_true(clock_mono_ms() < until);
-        port = listen_port(&f.rig);
+        port = hook_client_port(&f.rig);
     }
     AUTO_FREE char *url = mem_printf("https://127.0.0.1:%d/hooks/github", port);
     CURL *curl = curl_easy_init();
@@ -449,7 +404,7 @@ static void test_post_when_tls_is_configured_then_only_https_is_answered(void **
     assert_int_equal(status, 401); /* the way is there; the signature is missing */
     curl_easy_cleanup(curl);
     const char *const none[] = {NULL};
-    assert_int_equal(post(port, "/hooks/github", none, "{}", 2, &answer), 0);
+    assert_int_equal(hook_client_post(port, "/hooks/github", none, "{}", 2, &answer), 0);
     unlink(cert);
     unlink(key);
     close_fixture(&f);
