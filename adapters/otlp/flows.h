@@ -1,5 +1,6 @@
 /* flows.h - messages by the time at which they were sent, as sums per pair and slice of time, so
- * that any window of the recent past can be read again, by every application that asks.
+ * that any window of the recent past can be read again, by every application that asks. The newest
+ * part is also there in finer slices: a window of a minute is read as well as one of a day beside it.
  *
  * Memory: at most FLOWS_MAX_EDGES pairs, and FLOWS_MAX_ROWS sums of 32 bytes, that is 16 MB; where
  * more would be needed, slices become twice as long. A slice is in a window if its
@@ -12,7 +13,8 @@
 
 #define FLOWS_MAX_EDGES 20000
 #define FLOWS_MAX_ROWS ((size_t)512 * 1024)
-#define FLOWS_SLICES 128 /* of the time that is kept: each is below a percent of it */
+#define FLOWS_SLICES 128 /* of the time that is kept: each is below a percent of it, and below
+                            seven of any shorter window that ends now */
 
 struct flows;
 
@@ -20,7 +22,8 @@ struct flows;
 struct flows *flows_new(int64_t keep_ms);
 void flows_free(struct flows *flows);
 AUTO_DEFINE(flows)
-/* Another time to keep; what is there stays. */
+/* Another time to keep; what is there stays, where it becomes longer in slices as long as that wants:
+ * the finer ones for the time between begin now. */
 void flows_keep(struct flows *flows, int64_t keep_ms);
 /* It is this late: forgets what is older than keep_ms, or from a time to come. Before any message of
  * a time up to now. */
@@ -32,8 +35,8 @@ void flows_message(struct flows *flows, int64_t at_ms, int32_t src, int32_t dst,
                      int64_t duration_us, int32_t other);
 /* Is a message of this time among those of the window? */
 bool flows_in_window(const struct flows *flows, int64_t at_ms, const struct window *window);
-/* The counts of this time, to be added to; messages, sized and the times are not counted there. */
-struct span_counts *flows_counts(struct flows *flows, int64_t at_ms);
+/* Adds to the counts of this time; messages, sized and the times are not counted there. */
+void flows_count(struct flows *flows, int64_t at_ms, const struct span_counts *more);
 
 /* Adds sums to the table's edges. All of them together may hold as many bytes as a model's number:
  * what is above *left becomes of unknown size. */

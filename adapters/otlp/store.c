@@ -52,7 +52,7 @@ static void harvest(struct otlp_store *store)
 {
     struct span_counts *counts = span_table_counts(store->table);
     if (!store->peek) {
-        flows_add_counts(flows_counts(store->flows, store->at_ms), counts);
+        flows_count(store->flows, store->at_ms, counts);
     } else if (in_window(store)) {
         flows_add_counts(&store->peeked, counts);
         store->peeked.messages += counts->messages;

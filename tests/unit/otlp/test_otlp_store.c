@@ -236,6 +236,62 @@ static void test_window_when_it_ends_right_after_the_traffic_then_it_is_in(void 
     }
 }
 
+#define DAY_MS INT64_C(86400000)
+
+/* One call each `every_ms` of [from, to). */
+static void call_often(struct otlp_store *store, uint64_t *trace, int64_t from, int64_t to,
+                       int64_t every_ms)
+{
+    for (int64_t at = from; at < to; at += every_ms) {
+        const struct sample_span both[] = {client(++*trace, at), server(*trace, at)};
+        assert_int_equal(post(store, both, 2, at).status, 200);
+    }
+}
+
+static int64_t last(struct otlp_store *store, int64_t ms, int64_t now)
+{
+    return read_window(store, now - ms, now, now).count;
+}
+
+/* An application with a window of a minute beside one of a day: slices of a day are 11 min. */
+static void test_window_when_short_beside_a_long_one_then_as_fine(void **state)
+{
+    uint64_t trace = 0;
+    (void)state;
+    AUTO(otlp_store) struct otlp_store *store =
+        otlp_store_new(WAITING, DAY_MS + 120000, NOW - 2 * DAY_MS);
+    int64_t began = NOW - DAY_MS;
+    call_often(store, &trace, began, NOW - 600000, 60000);
+    call_often(store, &trace, NOW - 600000, NOW, 1000);
+    for (int64_t now = NOW; now < NOW + 200; now += 50) {
+        assert_in_range(last(store, 60000, now), 58, 61);
+        assert_in_range(last(store, 600000, now), 590, 610);
+        assert_in_range(last(store, 7200000, now), 600 + 110 - 2, 600 + 110 + 2);
+        assert_in_range(last(store, DAY_MS, now), 600 + 1430 - 12, 600 + 1430);
+    }
+    int64_t quiet = NOW + 400000; /* what is two minutes and more ago is in the coarser slices too */
+    otlp_store_tick(store, quiet);
+    assert_int_equal(last(store, 60000, quiet), 0);
+    assert_in_range(last(store, 600000, quiet), 190, 210);
+}
+
+static void test_window_when_a_longer_one_is_configured_then_what_came_stays(void **state)
+{
+    uint64_t trace = 0;
+    (void)state;
+    STORE(WAITING);
+    call_often(store, &trace, NOW, NOW + 500000, 1000);
+    otlp_store_keep(store, DAY_MS);
+    int64_t now = NOW + 500000;
+    assert_in_range(last(store, 60000, now), 58, 61);
+    assert_int_equal(last(store, DAY_MS, now), 500);
+    call_often(store, &trace, now, now + 2400000, 1000);
+    now += 2400000;
+    assert_in_range(last(store, 60000, now), 58, 61);
+    assert_in_range(last(store, 600000, now), 590, 610);
+    assert_int_equal(last(store, DAY_MS, now), 2900);
+}
+
 static void test_window_when_older_than_kept_then_empty(void **state)
 {
     (void)state;
@@ -533,6 +589,8 @@ int main(void)
         cmocka_unit_test(test_window_when_read_twice_then_the_same),
         cmocka_unit_test(test_window_when_side_by_side_then_nothing_is_lost_or_twice),
         cmocka_unit_test(test_window_when_it_ends_right_after_the_traffic_then_it_is_in),
+        cmocka_unit_test(test_window_when_short_beside_a_long_one_then_as_fine),
+        cmocka_unit_test(test_window_when_a_longer_one_is_configured_then_what_came_stays),
         cmocka_unit_test(test_window_when_older_than_kept_then_empty),
         cmocka_unit_test(test_window_when_spans_are_too_old_then_they_lower_the_coverage),
         cmocka_unit_test(test_window_when_the_receiver_began_within_then_the_rest_is_unknown_traffic),
