@@ -318,6 +318,24 @@ static void test_plan_that_does_not_hold_then_cycle_fails_and_nothing_moves(void
     rig_close(&rig);
 }
 
+/* Without what its progress adds to the deadline (of 3 s) no attempt of the three would end by itself. */
+static void test_progress_of_a_planner_then_its_deadline_is_put_off(void **state)
+{
+    (void)state;
+    struct rig rig;
+    AUTO_FREE char *global =
+        mem_printf("stage_deadline: 2s\nlibexec_dir: %s\n", REMAP_TEST_SLOW);
+    rig_open(&rig, 50, "    mode: act\n    time_limit: 1s\n", global);
+    rig_start(&rig, true);
+    trigger(&rig);
+    rig_until_state(&rig, 1, "planning");
+    rig_until_state(&rig, 1, "done");
+    AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
+    assert_string_equal(reason, "no moves: worked for two deadlines");
+    rig_stop(&rig);
+    rig_close(&rig);
+}
+
 static void test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset(void **state)
 {
     (void)state;
@@ -424,6 +442,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_release_then_counts_first_and_takes_the_marks_off),
         cmocka_unit_test(test_plan_that_does_not_hold_then_cycle_fails_and_nothing_moves),
         cmocka_unit_test(test_stage_when_its_name_was_taken_on_the_bus_then_restarted),
+        cmocka_unit_test(test_progress_of_a_planner_then_its_deadline_is_put_off),
         cmocka_unit_test(test_deploy_event_on_the_wire_then_cycle_superseded_and_timer_reset),
         cmocka_unit_test(test_proposal_when_the_next_plan_is_the_same_then_it_stays),
     };
