@@ -12,6 +12,7 @@
 #include "model/base/clock.h"
 #include "model/rules.h"
 #include "planner/contain.h"
+#include "planner/pack.h"
 #include "planner/teams.h"
 
 /* Above that GLPK does not get beyond its first relaxation within seconds. */
@@ -418,6 +419,63 @@ static void add_better(struct counts *c, const struct value *best)
             value_add(c, row, j, glp_get_obj_coef(c->lp, j));
 }
 
+/* ---- hosts that are alike ---- */
+
+static bool rules_alike(const struct model *model, const int *zones, int a, int b)
+{
+    for (size_t r = 0; r < model->n_rules; r++) {
+        const struct rule *rule = &model->rules[r];
+        int listed[2] = {0, 0};
+        for (size_t k = 0; k < rule->n_hosts; k++) {
+            listed[0] |= rule->hosts[k] == a;
+            listed[1] |= rule->hosts[k] == b;
+        }
+        if (listed[0] != listed[1] ||
+            (rule->kind == RULE_SPREAD && rule->per_zone && zones[a] != zones[b]))
+            return false;
+    }
+    return true;
+}
+
+/* Whatever is on one could be on the other for the same worth. */
+static bool hosts_alike(const struct counts *c, const int *zones, int a, int b)
+{
+    const struct space *space = c->space;
+    bool moves_are_free = c->options->granularity == PER_INSTANCE && c->options->max_moves < 0 &&
+                          c->prices <= 0 && space->open[a] && space->open[b];
+    if (space->open[a] != space->open[b] || !rules_alike(space->model, zones, a, b))
+        return false;
+    for (int d = 0; d < space->dims; d++)
+        if (c->room[a * space->dims + d] != c->room[b * space->dims + d])
+            return false;
+    for (int k = 0; k < c->n_classes && !moves_are_free; k++)
+        if (c->classes[k].start[a] > 0 || c->classes[k].start[b] > 0)
+            return false;
+    for (size_t s = 0; s < space->model->n_services; s++)
+        if (c->fixed[s * (size_t)space->n_hosts + (size_t)a] > 0 ||
+            c->fixed[s * (size_t)space->n_hosts + (size_t)b] > 0)
+            return false;
+    return true;
+}
+
+/* Of hosts that are alike the first has no fewer instances than the next: one of all the ways to
+ * exchange them is enough. */
+static void add_order(struct counts *c)
+{
+    AUTO_FREE int *zones = model_zones(c->space->model);
+    for (int a = 0; a < c->space->n_hosts; a++)
+        for (int b = a + 1; b < c->space->n_hosts; b++) {
+            if (!hosts_alike(c, zones, a, b))
+                continue;
+            int row = row_add(c, GLP_LO, 0, 0);
+            for (int k = 0; k < c->n_classes; k++) {
+                value_add(c, row, c->classes[k].x + a, 1);
+                value_add(c, row, c->classes[k].x + b, -1);
+            }
+            break;
+        }
+}
+
 static void counts_scale(struct counts *c)
 {
     c->scale = c->space->total > 0 ? TOTAL / c->space->total : 1;
@@ -444,6 +502,7 @@ static void program_make(struct counts *c, const struct value *best)
                         : row_add(c, GLP_UP, 0, (double)c->options->max_moves));
     else
         add_budget(c);
+    add_order(c);
     add_better(c, best);
     glp_load_matrix(c->lp, (int)c->n_values, c->rows, c->cols, c->values);
 }
@@ -546,10 +605,11 @@ static bool placement_keep(struct solving *s, int *at)
     } else {
         AUTO(place) struct place *place = place_new(space, at);
         place->score = place_score_exact(place);
+        pack_relabel(place, s->counts->options);
         struct value value = value_of(place, s->counts->options);
         if (value.valid && (!s->best->valid || value_better(&value, s->best))) {
             *s->best = value;
-            memcpy(s->best_at, at, sizeof *at * (size_t)space->n);
+            memcpy(s->best_at, place->at, sizeof *at * (size_t)space->n);
         }
     }
     bool better = s->best->valid && (!before.valid || value_better(s->best, &before));

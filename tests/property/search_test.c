@@ -206,6 +206,7 @@ static void counts_sweep(enum granularity granularity)
     wild.instances = 7;
     for (uint64_t seed = 0; seed < RUNS / 2; seed++) {
         struct err err = ERR_INIT;
+        wild.uneven = wild.foreign = wild.unschedulable = seed % 2; /* else hosts are alike */
         AUTO_GIVEN struct given given = given_make(&wild, seed);
         given.options.granularity = granularity;
         AUTO(space) struct space *space =
