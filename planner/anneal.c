@@ -2,6 +2,7 @@
 #include "planner/anneal.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "model/base/clock.h"
@@ -11,6 +12,8 @@ bool effort_spend(struct effort *effort, int64_t n)
     if (effort->cut)
         return true; /* what is finished after the cut does not count, or replay would cut later */
     effort->done += n;
+    if (effort->count)
+        atomic_store(effort->count, effort->done);
     if (effort->limit >= 0 && effort->done >= effort->limit)
         return effort->cut = true;
     int64_t now = clock_mono_ms();

@@ -22,6 +22,7 @@ struct effort {
     /* Told of every better placement as soon as it is there; may be NULL. */
     void (*found)(void *ctx, const int *at, const struct value *value);
     void *found_ctx;
+    _Atomic int64_t *count; /* follows `done`, for who may end this process; may be NULL */
 };
 
 /* Counts n more iterations; true when the search should end. Looks at the clock. */

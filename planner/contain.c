@@ -22,9 +22,13 @@ struct finding {
     _Atomic uint64_t bound, within; /* bits of doubles */
     _Atomic int64_t iterations, hosts;
     _Atomic int done;
-    bool cut, proven;
+    _Atomic int64_t count;
+    _Atomic uint64_t bound_old; /* before bound_count; the newest of that count is `bound` */
+    _Atomic int64_t bound_count;
+    bool cut, proven, killed, failed, counted;
     char why[200];
     struct value best[2];
+    int64_t put_count[2];
     int at[]; /* 2 × n */
 };
 
@@ -52,6 +56,7 @@ struct finding *finding_new(int n_instances)
     finding->size = size;
     finding->n = n_instances;
     finding_bound(finding, INFINITY);
+    atomic_store(&finding->bound_old, bits_of(INFINITY));
     finding_within(finding, INFINITY);
     return finding;
 }
@@ -64,7 +69,12 @@ void finding_free(struct finding *finding)
 
 void finding_put(struct finding *finding, const int *at, const struct value *best)
 {
-    int slot = atomic_load(&finding->turn) == 1 ? 1 : 0;
+    int turn = atomic_load(&finding->turn), slot = turn == 1 ? 1 : 0;
+    int64_t count = atomic_load(&finding->count);
+    /* Of one count only the newest is kept, so that the other slot is of a count before. */
+    if (finding->counted && turn > 0 && finding->put_count[turn - 1] == count)
+        slot = turn - 1;
+    finding->put_count[slot] = count;
     memcpy(&finding->at[slot * finding->n], at, (size_t)finding->n * sizeof *at);
     finding->best[slot] = *best;
     atomic_store(&finding->turn, slot + 1);
@@ -72,7 +82,22 @@ void finding_put(struct finding *finding, const int *at, const struct value *bes
 
 void finding_bound(struct finding *finding, double bound)
 {
+    int64_t count = atomic_load(&finding->count);
+    if (atomic_load(&finding->bound_count) != count) {
+        atomic_store(&finding->bound_old, atomic_load(&finding->bound));
+        atomic_store(&finding->bound_count, count);
+    }
     atomic_store(&finding->bound, bits_of(bound));
+}
+
+_Atomic int64_t *finding_count(struct finding *finding, const int *at, const struct value *first)
+{
+    atomic_store(&finding->count, -1);
+    if (first->valid)
+        finding_put(finding, at, first);
+    atomic_store(&finding->count, 0);
+    finding->counted = true;
+    return &finding->count;
 }
 
 void finding_within(struct finding *finding, double bound)
@@ -105,6 +130,26 @@ bool finding_get(const struct finding *finding, int *at, struct value *best)
     return true;
 }
 
+bool finding_get_before(const struct finding *finding, int64_t count, int *at,
+                        struct value *best)
+{
+    int turn = atomic_load(&finding->turn);
+    if (turn == 0)
+        return false;
+    int slot = finding->put_count[turn - 1] < count ? turn - 1 : 2 - turn;
+    if (finding->put_count[slot] >= count || finding->best[slot].valid == false)
+        return false;
+    memcpy(at, &finding->at[slot * finding->n], (size_t)finding->n * sizeof *at);
+    *best = finding->best[slot];
+    return true;
+}
+
+double finding_bound_before(const struct finding *finding, int64_t count)
+{
+    bool newer = atomic_load(&finding->bound_count) >= count;
+    return double_of(atomic_load(newer ? &finding->bound_old : &finding->bound));
+}
+
 struct finding_end finding_end(const struct finding *finding)
 {
     struct finding_end end = {.bound = double_of(atomic_load(&finding->bound)),
@@ -112,9 +157,12 @@ struct finding_end finding_end(const struct finding *finding)
                               .hosts = atomic_load(&finding->hosts)};
     end.iterations = atomic_load(&finding->iterations);
     end.cut = true;
+    end.count = atomic_load(&finding->count);
     if (atomic_load(&finding->done)) {
         end.cut = finding->cut;
         end.proven = finding->proven;
+        end.killed = finding->killed;
+        end.failed = finding->failed;
         memcpy(end.why, finding->why, sizeof end.why);
     }
     return end;
@@ -133,7 +181,7 @@ static bool child_gone(pid_t child, struct finding *finding)
                      WTERMSIG(status));
         else
             snprintf(finding->why, sizeof finding->why, "the solver ended by itself");
-        finding->cut = true;
+        finding->cut = finding->failed = true;
         finding->proven = false;
         atomic_store(&finding->done, 1);
     }
@@ -147,7 +195,7 @@ static void child_end(pid_t child, struct finding *finding, const char *why)
         ;
     if (!atomic_load(&finding->done)) {
         snprintf(finding->why, sizeof finding->why, "%s", why);
-        finding->cut = true;
+        finding->cut = finding->killed = true;
         atomic_store(&finding->done, 1);
     }
 }

@@ -3,6 +3,7 @@
 #ifndef REMAP_PLANNER_CONTAIN_H
 #define REMAP_PLANNER_CONTAIN_H
 
+#include <stdatomic.h>
 #include "planner/anneal.h"
 
 struct finding; /* in shared memory */
@@ -19,16 +20,26 @@ void finding_within(struct finding *finding, double bound);
 void finding_hosts(struct finding *finding, int64_t fewest); /* no placement uses less */
 void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
                   const char *why);
+/* For effort.count: what is put bears the count at which it was found, so that a search that was ended
+ * from outside can be repeated up to the same count. To be called before the child is; `first`, where
+ * valid, is there whatever happens. */
+_Atomic int64_t *finding_count(struct finding *finding, const int *at, const struct value *first);
 
 /* Parent side, after contain_run(). */
 bool finding_get(const struct finding *finding, int *at, struct value *best);
+/* The best that was put before the count was reached, and the bound then. */
+bool finding_get_before(const struct finding *finding, int64_t count, int *at,
+                        struct value *best);
+double finding_bound_before(const struct finding *finding, int64_t count);
 struct finding_end {
     double bound;       /* INFINITY: none */
     double within;      /* as finding_within(); INFINITY: none */
     int64_t hosts;      /* a lower bound; 0: none */
     int64_t iterations;
     bool cut, proven;
-    char why[200];      /* how the search went, one line */
+    bool killed, failed; /* ended for its time or on request; by its own fault */
+    int64_t count;       /* the last one, however it ended */
+    char why[200];       /* how the search went, one line */
 };
 struct finding_end finding_end(const struct finding *finding);
 

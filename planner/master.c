@@ -154,7 +154,8 @@ static void tree_callback(glp_tree *tree, void *ctx)
 }
 
 double master_integer(const struct parts *parts, const struct pattern *patterns, size_t n,
-                      double least, int max_nodes, int64_t tm_ms, int *picks)
+                      double least, int max_nodes, int64_t tm_ms, int *picks,
+                      bool *ended)
 {
     glp_prob *lp = glp_create_prob();
     glp_iocp how;
@@ -174,9 +175,11 @@ double master_integer(const struct parts *parts, const struct pattern *patterns,
         how.br_tech = GLP_BR_DTH;
         how.bt_tech = GLP_BT_BPH;
         how.pp_tech = GLP_PP_ROOT;
-        glp_intopt(lp, &how);
+        *ended = glp_intopt(lp, &how) == GLP_ETMLIM;
         int status = glp_mip_status(lp);
-        if (status == GLP_OPT || status == GLP_FEAS) {
+        if (*ended)
+            value = -INFINITY;
+        else if (status == GLP_OPT || status == GLP_FEAS) {
             value = glp_mip_obj_val(lp);
             for (size_t k = 0; k < n; k++)
                 picks[k] = (int)lround(glp_mip_col_val(lp, (int)k + 1));

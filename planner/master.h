@@ -23,8 +23,10 @@ double master_amount(const struct master *master, size_t pattern);
 double master_missing(const struct master *master);
 
 /* Best integer choice among `patterns`; picks[i] is how often pattern i is used. Ends after
- * `max_nodes` nodes or tm_ms. Returns the value, -INFINITY for none above `least`. */
+ * `max_nodes` nodes, or tm_ms (*ended then, and nothing is returned: no clock can be
+ * repeated). Returns the value, -INFINITY for none above `least`. */
 double master_integer(const struct parts *parts, const struct pattern *patterns, size_t n,
-                      double least, int max_nodes, int64_t tm_ms, int *picks);
+                      double least, int max_nodes, int64_t tm_ms, int *picks,
+                      bool *ended);
 
 #endif

@@ -92,8 +92,9 @@ static void oa_early(void *ctx, const int *at, const struct value *value)
         finding_put(oa->finding, at, value);
 }
 
-/* The heuristic, first as asked, then with other seeds for patterns. The first may have half of the
- * time, so that where it ends by itself no plan is worse than that of hubs; all together a fifth. */
+/* The heuristic, first as asked, then with other seeds for patterns. The first sizes itself for half of
+ * the time, the others for a fifth each: counts, not clocks, so that the end can be repeated. Where
+ * hosts are to be fewest more comes after, and clocks decide. */
 static void oa_heuristics(struct oa *oa)
 {
     struct effort part = oa->effort;
@@ -101,8 +102,12 @@ static void oa_heuristics(struct oa *oa)
     part.found_ctx = oa;
     int64_t now = clock_mono_ms(), left = oa->effort.deadline_ms - now;
     for (int k = 0; k < FIRST_SEARCHES; k++) {
-        part.deadline_ms = now + left / (k == 0 ? 2 : 5);
         struct plan_options options = *oa->options;
+        int share = k == 0 ? 2 : 5;
+        if (oa->fewest)
+            part.deadline_ms = now + left / share;
+        else
+            options.time_limit_ms = options.time_limit_ms / share + 1;
         struct value value;
         int *at = mem_array((size_t)oa->space->n, sizeof *at);
         options.seed += (uint64_t)k * 1000003;
@@ -117,7 +122,7 @@ static void oa_heuristics(struct oa *oa)
             break;
     }
     oa->effort.done = part.done;
-    oa->effort.cut = part.cut && oa->effort.limit >= 0;
+    oa->effort.cut = part.cut && (oa->effort.limit >= 0 || !oa->fewest);
 }
 
 static double oa_found(void *ctx, const int *host_of_item)
@@ -344,10 +349,11 @@ static void oa_work(void *ctx)
     if (!oa->parts) {
         char why[200];
         snprintf(why, sizeof why, "no exact form for %.150s", err.text);
-        finding_done(oa->finding, oa->effort.done, false, false, why);
+        finding_done(oa->finding, oa->effort.done, oa->effort.cut, false, why);
         return;
     }
     int result = oa->parts->n == 0          ? 0
+                 : oa->effort.cut           ? 1
                  : oa->fewest && oa->best.valid ? oa_trees_fewest(oa)
                                             : oa_tree(oa, &oa->effort);
     bool none = result == 0 && !oa->best.valid && oa->parts->n > 0;
@@ -419,6 +425,30 @@ static void oa_fewest_told(const struct finding_end *end, const struct value *be
         out->affinity_bound_hosts = within > out->affinity_after ? within : out->affinity_after;
 }
 
+/* What counts of a search that was ended: of one that ended itself all, of one that was killed what it
+ * had before its last count, for what it did after that nobody knows. `iterations` of the plan says
+ * both: twice the count, and one more where it was killed. A fault of the solver ends it at the same
+ * place again: that is no cut. */
+static void oa_end_read(const struct finding *finding, const struct plan_options *options,
+                        const struct value *first, struct finding_end *end, int *best_at,
+                        struct value *best)
+{
+    end->killed |= end->cut && options->iterations >= 0 && options->iterations % 2 == 1;
+    end->cut &= !end->failed;
+    if (!end->cut || !end->killed) {
+        finding_get(finding, best_at, best);
+        return;
+    }
+    int64_t count = options->iterations >= 0 ? options->iterations / 2 : end->count;
+    end->iterations = count;
+    end->proven = false;
+    end->bound = count > 0 ? finding_bound_before(finding, count) : INFINITY;
+    if (count > 0)
+        finding_get_before(finding, count, best_at, best);
+    else
+        *best = *first; /* ended before it counted anything */
+}
+
 static int oa_plan(const struct model *model, const struct analysis *analysis,
                    const struct plan_options *options, struct plan *out, struct err *err)
 {
@@ -443,23 +473,30 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     struct oa oa = {.model = model, .analysis = analysis, .options = options, .space = space,
                     .finding = finding, .best_at = best_at, .bound = INFINITY,
                     .within = INFINITY};
+    AUTO(place) struct place *place = place_new(space, space->start);
+    place->score = place_score_exact(place);
+    struct value first = value_of(place, options);
     /* What a solver overruns (1000 ms took up to 1109 ms) ends with the child: what was found is kept. */
-    oa.effort = (struct effort){.limit = options->iterations,
+    oa.effort = (struct effort){.limit = options->iterations < 0 ? -1 : options->iterations / 2,
+                                .count = finding_count(finding, space->start, &first),
                                 .deadline_ms = plan_deadline_ms(options, model->n_instances, 7)};
     if (contain_run(oa_work, &oa, finding, options, start_ms + options->time_limit_ms * 98 / 100,
                     err) < 0)
         return -1;
     struct value best = {.objective = options->objective};
     struct finding_end end = finding_end(finding);
+    memcpy(best_at, space->start, sizeof *best_at * (size_t)space->n);
+    oa_end_read(finding, options, &first, &end, best_at, &best);
     struct effort done = {.done = end.iterations, .cut = end.cut};
-    finding_get(finding, best_at, &best);
-    if (!end.proven && oa_last_resort(space, options, start_ms, best_at, &best, &end.bound))
+    if (!end.proven && !end.cut && oa_last_resort(space, options, start_ms, best_at, &best, &end.bound))
         end = (struct finding_end){.iterations = end.iterations,
                                    .proven = true,
                                    .bound = end.bound,
                                    .why = "every placement was tried"};
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;
+    if (end.cut)
+        out->iterations = 2 * end.iterations + end.killed;
     bool named = out->status == PLAN_INFEASIBLE; /* hubs_finish() has said why */
     if (!best.valid && end.proven)
         out->status = PLAN_INFEASIBLE;
@@ -472,6 +509,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     if (best.valid && options->objective == OBJECTIVE_HOSTS)
         oa_fewest_told(&end, &best, out);
     if (best.valid || (end.proven && !named)) {
+        if (end.cut)
+            snprintf(end.why, sizeof end.why, "ended before the proof");
         free(out->why);
         char *nearest = best.valid ? NULL : nearest_why(space, options);
         out->why = nearest ? nearest : mem_strdup(end.why);

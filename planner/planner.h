@@ -23,7 +23,8 @@ struct plan_options {
     bool move_stateful;
     bool frontier;
     uint64_t seed;
-    int64_t iterations; /* repeats a search cut under the same time limit; -1: until that limit */
+    int64_t iterations; /* repeats a search cut under the same time limit (`iterations` of its plan; each
+                         * planner counts its own way); -1: until that limit */
     planner_progress progress; /* may be NULL */
     void *progress_ctx;
 };

@@ -40,7 +40,7 @@ struct tree {
  * cost is more than the gap is in none. */
 static void integer_try(struct tree *tree, struct work *work)
 {
-    const struct search *search = &tree->search;
+    struct search *search = &tree->search;
     AUTO_FREE struct scored *order = pool_scores(&work->pool, work->prices, work->kind_prices);
     AUTO_FREE struct pattern *few = mem_array(work->pool.n, sizeof *few);
     AUTO_FREE int *picks = mem_array(work->pool.n, sizeof *picks);
@@ -48,13 +48,20 @@ static void integer_try(struct tree *tree, struct work *work)
     for (size_t k = 0; k < work->pool.n && n < INTEGER_PATTERNS; k++)
         if (work->bound + order[k].score > search->best)
             few[n++] = work->pool.patterns[order[k].pattern];
-    int64_t left = search->effort->deadline_ms - clock_mono_ms();
-    if (n == 0 || left < 20)
+    /* Its nodes are counted; where the clock ends it, that is the end of the search, and this count is
+     * where replay ends. */
+    struct effort *effort = search->effort;
+    if (n == 0 || effort_spend(effort, 1))
         return;
-    double value = master_integer(work->parts, few, n,
-                                  search->best - work->parts->constant + search->margin,
-                                  INTEGER_NODES, search->effort->limit >= 0 ? 600000 : left / 4,
-                                  picks);
+    int64_t left = effort->limit >= 0 ? INT32_MAX : effort->deadline_ms - clock_mono_ms();
+    bool ended = left <= 0;
+    double value = ended ? -INFINITY
+                         : master_integer(work->parts, few, n,
+                                          search->best - work->parts->constant + search->margin,
+                                          INTEGER_NODES, left, picks, &ended);
+    effort->cut |= ended;
+    if (ended)
+        return;
     if (isfinite(value))
         work_place(work, picks, few, n);
 }

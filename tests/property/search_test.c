@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "analyzer/affinity.h"
 #include "model/model_json.h"
 #include "model/base/clock.h"
 #include "planner/bound.h"
@@ -331,6 +332,64 @@ static void test_hubs_when_cut_then_repeats_by_iterations(void **state)
     analysis_free(given.analysis);
 }
 
+/* However early the clock ends a search, or the process that it runs in, the counts of its plan repeat
+ * it to the byte. */
+static void cut_repeats(struct given *given, const char *planner, int64_t limit_ms, int *cuts)
+{
+    struct buf texts[2] = {BUF_INIT, BUF_INIT};
+    given->options.time_limit_ms = limit_ms;
+    given->options.iterations = -1;
+    AUTO(plan) struct plan *cut = plan_by(given, planner);
+    plan_encode(cut, given->model, false, &texts[0]);
+    if (!cut->cut) { /* another time the clock might be sooner */
+        buf_wipe(&texts[0]);
+        return;
+    }
+    ++*cuts;
+    given->options.iterations = cut->iterations;
+    AUTO(plan) struct plan *again = plan_by(given, planner);
+    plan_encode(again, given->model, false, &texts[1]);
+    if (strcmp(texts[0].data, texts[1].data) != 0)
+        print_error("%s in %d ms:\n%s\n%s\n", planner, (int)limit_ms, texts[0].data,
+                    texts[1].data);
+    assert_string_equal(texts[0].data, texts[1].data);
+    buf_wipe(&texts[0]);
+    buf_wipe(&texts[1]);
+}
+
+static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
+{
+    (void)state;
+    static const int64_t limits_ms[] = {5, 10, 20, 50};
+    static const char *const names[] = {"oa", "hubs", "auto"};
+    int cuts = 0;
+    struct wild wild = wild_all;
+    wild.instances = 40;
+    wild.hosts = 10;
+    wild.replicas = wild.service_rows = false;
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.max_moves = -1;
+        given.options.objective = OBJECTIVE_AFFINITY;
+        cut_repeats(&given, names[seed % 3], limits_ms[seed % 4], &cuts);
+    }
+    for (int services = 60; services <= 240; services += 30) {
+        struct mock mock = {.topology = TOPOLOGY_P2P, .services = services, .messages = 3000,
+                            .seed = (uint64_t)services};
+        AUTO(model) struct model *model = mock_model(&mock);
+        AUTO(analysis) struct analysis *analysis = NULL;
+        struct err err = ERR_INIT;
+        assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
+        struct given given = {model, analysis, plan_options_default};
+        for (size_t k = 0; k < ARRAY_LEN(limits_ms); k++)
+            for (size_t p = 0; p < ARRAY_LEN(names); p++)
+                cut_repeats(&given, names[p], limits_ms[k], &cuts);
+        cut_repeats(&given, "oa", 400, &cuts);
+    }
+    print_message("%d searches cut\n", cuts);
+    assert_true(cuts > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_frontier_when_asked_then_ascending_to_the_plan),
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
+        cmocka_unit_test(test_search_when_cut_then_same_bytes_by_its_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
