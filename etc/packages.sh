@@ -35,9 +35,11 @@ remap_install()
             apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Servers that the contract tests start themselves, and what the image is built with; tests of those
-# that are not there are skipped.
-remap_servers="prometheus influxdb openssl buildah debootstrap"
+# Servers that the contract tests start themselves (Zipkin's jar comes by Maven and runs in Java, the
+# OpenTelemetry SDK lives in a venv), and what the image is built with; tests of those that are not
+# there are skipped.
+remap_servers="prometheus influxdb openssl openjdk-17-jre-headless maven python3-venv
+  buildah debootstrap"
 
 # What etc/cluster starts besides Kubernetes itself (etc/test-servers), and what its real nodes take.
 remap_cluster_servers="etcd-server curl openssl"
