@@ -8,9 +8,10 @@
 
 #include "adapters/otlp/otlp.pb-c.h"
 
-/* What one level of lists may take: their bytes (16 MiB at most), 16 for each element and some 40
- * while they are counted. An honest span has 60 bytes and more. */
-#define LEVEL_MAX_BYTES ((size_t)48 << 20)
+/* What one level of lists may take: their bytes (16 MiB at most), and for each element 16 and up to 80
+ * while they are counted: 6 MiB where they are as many as spans may be in a request. With the level
+ * before, the body and all that waits, a monitor stays below its 64 MB. */
+#define LEVEL_MAX_BYTES ((size_t)24 << 20)
 /* Memory of one span or resource that is used again; more is taken where it has many attributes. */
 #define ARENA_BYTES 65536
 #define ARENA_MAX_BYTES ((size_t)8 << 20)
