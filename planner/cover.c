@@ -232,12 +232,13 @@ static int64_t in_use(const struct cover *c)
 int64_t cover_bound(const struct parts *parts, const int *used, const int *placement,
                     int64_t enough, struct effort *effort)
 {
-    struct cover c = {.parts = parts, .used = used, .effort = effort};
-    AUTO(pricer) struct pricer *pricer = c.pricer = pricer_new(parts);
-    AUTO_FREE double *prices = c.prices = mem_array((size_t)parts->n, sizeof *prices);
-    AUTO_FREE double *minus = c.minus = mem_array((size_t)parts->n, sizeof *minus);
-    AUTO_FREE double *most = c.most = mem_array((size_t)parts->n_kinds, sizeof *most);
-    AUTO_FREE int *items = c.items = mem_array((size_t)parts->n, sizeof *items);
+    AUTO(pricer) struct pricer *pricer = pricer_new(parts);
+    AUTO_FREE double *prices = mem_array((size_t)parts->n, sizeof *prices);
+    AUTO_FREE double *minus = mem_array((size_t)parts->n, sizeof *minus);
+    AUTO_FREE double *most = mem_array((size_t)parts->n_kinds, sizeof *most);
+    AUTO_FREE int *items = mem_array((size_t)parts->n, sizeof *items);
+    struct cover c = {.parts = parts, .used = used, .effort = effort, .pricer = pricer,
+                      .prices = prices, .minus = minus, .most = most, .items = items};
     c.bound = in_use(&c);
     if (parts->n == 0)
         return c.bound;

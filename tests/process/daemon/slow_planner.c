@@ -1,5 +1,5 @@
 /* slow_planner.c - a planner that works for several deadlines, tells so all the while as remap-planner
- * does, and then finds nothing to move. */
+ * does, and then finds nothing to move and says what a restart costs. */
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -41,11 +41,12 @@ static int plan(struct stage *stage, const struct stage_request *request, struct
     }
     buf_printf(result,
                "{\"v\":1,\"requested\":\"hba\",\"planner\":\"hba\",\"why\":\"worked for two "
-               "deadlines\",\"granularity\":\"instance\",\"objective\":\"affinity\","
+               "deadlines, a restart costs %g\",\"granularity\":\"instance\",\"objective\":\"affinity\","
                "\"status\":\"feasible\",\"cut\":false,\"affinity_before\":0,"
                "\"affinity_after\":0,\"affinity_bound\":null,\"gap\":null,\"hosts_before\":5,"
                "\"hosts_after\":5,\"hosts_bound\":null,\"restarts\":0,\"coverage\":null,"
-               "\"solve_ms\":1,\"moves\":[],\"placement\":[");
+               "\"solve_ms\":1,\"moves\":[],\"placement\":[",
+               json_number_value(json_object_get(options, "min_gain")));
     put_placement(model, result);
     buf_puts(result, "],\"discarded\":[],\"unordered\":false,\"cycles\":[]}");
     return 0;

@@ -325,13 +325,13 @@ static void test_progress_of_a_planner_then_its_deadline_is_put_off(void **state
     struct rig rig;
     AUTO_FREE char *global =
         mem_printf("stage_deadline: 2s\nlibexec_dir: %s\n", REMAP_TEST_SLOW);
-    rig_open(&rig, 50, "    mode: act\n    time_limit: 1s\n", global);
+    rig_open(&rig, 50, "    mode: act\n    time_limit: 1s\n    planner_min_gain: 0.25\n", global);
     rig_start(&rig, true);
     trigger(&rig);
     rig_until_state(&rig, 1, "planning");
     rig_until_state(&rig, 1, "done");
     AUTO_FREE char *reason = rig_text(&rig, "SELECT reason FROM v_cycles WHERE cycle_id = 1");
-    assert_string_equal(reason, "no moves: worked for two deadlines");
+    assert_string_equal(reason, "no moves: worked for two deadlines, a restart costs 0.25");
     rig_stop(&rig);
     rig_close(&rig);
 }
