@@ -429,8 +429,10 @@ static bool hosts_exchange(struct place *place, const struct plan_options *optio
 {
     struct value before = value_of(place, options);
     int n_a = place->n_residents[a], n_b = place->n_residents[b];
-    memcpy(list, place->residents[a], sizeof *list * (size_t)n_a);
-    memcpy(list + n_a, place->residents[b], sizeof *list * (size_t)n_b);
+    for (int k = 0; k < n_a; k++)
+        list[k] = place->residents[a][k];
+    for (int k = 0; k < n_b; k++)
+        list[n_a + k] = place->residents[b][k]; /* NULL where nothing ever was: memcpy may not */
     for (int k = 0; k < n_a + n_b; k++)
         place_move(place, list[k], k < n_a ? b : a);
     place->score = before.score; /* hosts are alike to the score */
