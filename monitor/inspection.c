@@ -95,6 +95,19 @@ static int run_metrics(const struct source *source, const struct collect *collec
     return rc ? err_prefix(err, "%s", source->name) : 0;
 }
 
+/* Spans know of no source: several of an app may each say what they have not seen. */
+static void name_source(struct inspection *in, size_t first, const char *source)
+{
+    static const char *const kinds[] = {"never-traced", "unknown-size"};
+    for (size_t i = first; i < in->n_notes; i++)
+        for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+            if (strcmp(in->notes[i].kind, kinds[k]) == 0) {
+                char *text = mem_printf("%s: %s", source, in->notes[i].text);
+                free(in->notes[i].text);
+                in->notes[i].text = text;
+            }
+}
+
 static int run_messages(const struct source *source, const struct collect *collect,
                         struct inspection *in, struct err *err)
 {
@@ -104,7 +117,9 @@ static int run_messages(const struct source *source, const struct collect *colle
         return -1;
     int rc = adapter->open(source, &ctx, err);
     if (rc == 0) {
+        size_t first = in->n_notes;
         rc = adapter->trace(ctx, &collect->app, &collect->window, in, err);
+        name_source(in, first, source->name);
         adapter->close(ctx);
     }
     return rc ? err_prefix(err, "%s", source->name) : 0;

@@ -178,6 +178,9 @@ static void test_calls_when_sent_in_any_form_then_edges_of_the_cycle(void **stat
     assert_int_equal(rig_number(&f.rig, "SELECT sum(bytes) FROM v_edges WHERE cycle_id = 1"),
                      400 * 300);
     assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_edges WHERE cycle_id = 1"), 1);
+    assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE cycle_id = 1 AND "
+                                        "text LIKE 'spans: % services are in no trace: %'"),
+                     1); /* which source does not see them */
     cycle(&f, 2); /* the window is still the same */
     assert_int_equal(rig_number(&f.rig, "SELECT sum(count) FROM v_edges WHERE cycle_id = 2"), 400);
     close_fixture(&f);
