@@ -40,6 +40,7 @@ struct value value_of(const struct place *place, const struct plan_options *opti
     value.paid = place->paid;
     value.hosts = place->n_used;
     value.moves = place->n_moved;
+    value.excess = place->excess > 0 ? place->excess : 0;
     if (value.moves > place_budget(place->space, options))
         value.valid = false;
     return value;
@@ -49,6 +50,8 @@ bool value_better(const struct value *a, const struct value *b)
 {
     if (a->valid != b->valid)
         return a->valid;
+    if (a->valid && a->excess != b->excess)
+        return a->excess < b->excess;
     if (a->objective == OBJECTIVE_HOSTS && a->hosts != b->hosts)
         return a->hosts < b->hosts;
     double gain = (a->score - a->paid) - (b->score - b->paid);

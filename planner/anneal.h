@@ -43,6 +43,7 @@ struct value {
     enum objective objective;
     double score, paid; /* paid: what the moves cost, taken from the score in comparisons */
     int hosts, moves;
+    int64_t excess; /* by how much rules that were broken before still are: less comes first */
     bool valid;
     bool none; /* proven: no placement is valid */
 };

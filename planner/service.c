@@ -139,12 +139,13 @@ static void anneal_round(struct teams *teams, const struct plan_options *options
     }
 }
 
-/* Until something holds. */
+/* Until something holds, and breaks no rule that could be kept. */
 static void rounds(struct teams *teams, const struct plan_options *options, struct effort *effort,
                    int *best_at, struct value *best)
 {
     double hot = 2;
-    for (int round = 0; round < ROUNDS && !best->valid && !effort->cut; round++) {
+    for (int round = 0;
+         round < ROUNDS && (!best->valid || best->excess > 0) && !effort->cut; round++) {
         anneal_round(teams, options, hot, effort, best_at, best);
         hot = round % 2 ? 2 : 0.5;
     }

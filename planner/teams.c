@@ -256,6 +256,7 @@ void teams_keep(struct teams *teams, const struct plan_options *options, int *be
                           .paid = teams->paid,
                           .hosts = place->n_used,
                           .moves = (int)teams->restarts,
+                          .excess = place->excess > 0 ? place->excess : 0,
                           .valid = true};
     if ((best->valid && !value_better(&value, best)) || !teams_hold(teams, options))
         return;
