@@ -23,6 +23,7 @@ struct keep {
     struct stage *stage;
     struct kept **list;
     size_t n;
+    struct buf later; /* a configuration that came during a turn, which uses the present one */
 };
 
 /* --- telling --- */
@@ -89,9 +90,15 @@ static void on_turn(void *ctx)
         kept_arm(kept, AGAIN_MS);
         return;
     }
+    struct keep *keep = kept->keep;
     kept->turning = true;
     kept_turn(kept);
     kept->turning = false;
+    if (keep && keep->later.size > 0) {
+        AUTO_BUF struct buf body = keep->later;
+        keep->later = (struct buf)BUF_INIT;
+        keep_configure(keep, body.data, body.size); /* may be the end of `kept` */
+    }
 }
 
 static void source_copy(const struct source *from, struct source *to)
@@ -320,6 +327,7 @@ void keep_close(void *state)
     for (size_t i = 0; i < keep->n; i++)
         kept_free(keep->list[i]);
     free(keep->list);
+    buf_wipe(&keep->later);
     free(keep);
 }
 
@@ -439,6 +447,12 @@ void keep_configure(void *state, const char *body, size_t size)
 {
     struct keep *keep = state;
     struct err err = ERR_INIT;
+    for (size_t i = 0; i < keep->n; i++)
+        if (keep->list[i]->turning) {
+            buf_clear(&keep->later);
+            buf_add(&keep->later, body, size);
+            return;
+        }
     AUTO_JSON json_t *tree = json_parse(body, size, &json_limits_document, &err);
     struct jval root = jval_root(tree);
     if (!tree || configure_all(keep, &root, &err) < 0)
