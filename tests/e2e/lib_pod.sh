@@ -17,7 +17,7 @@ pod_image()
     [ -z "${REMAP_IMAGE:-}" ] || return 0
     exec {lock}>"$image.lock"
     flock "$lock"
-    if [ ! -e "$image" ] || [ -n "$(find "$REMAP_BIN" "$REMAP_SOURCE"/{Containerfile,etc/image,etc/image-root} \
+    if [ ! -e "$image" ] || [ -n "$(find "$REMAP_BIN" "$REMAP_SOURCE"/etc/{Containerfile,image,image-root} \
         -newer "$image" -type f -print -quit)" ]; then
         run "$REMAP_SOURCE/etc/image" "$image"
     fi
