@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "planner/explain.h"
+#include "planner/pack.h"
 
 /* Each gives back some move, so that few are ever needed. */
 #define ROUNDS 20
@@ -27,32 +28,6 @@ static bool one_goes(struct place *place, const struct plan_options *options, in
         return true;
     place_move(place, instance, here);
     return false;
-}
-
-/* Those on the host of `from` that moved and hang together with it by links, `from` first. */
-static int partners(const struct place *place, int from, int *list, bool *seen)
-{
-    const struct space *space = place->space;
-    int n = 0;
-    list[n++] = from;
-    seen[from] = true;
-    for (int k = 0; k < n; k++)
-        for (int side = 0; side < 2; side++) {
-            int g = space->groups[list[k]][side];
-            if (g < 0)
-                continue;
-            for (size_t l = space->first_link[g]; l < space->first_link[g + 1]; l++) {
-                int other = space->links[l].group;
-                for (int m = space->first_member[other]; m < space->first_member[other + 1]; m++) {
-                    int i = space->members[m];
-                    if (!seen[i] && place->at[i] == place->at[from] && moved(place, i)) {
-                        seen[i] = true;
-                        list[n++] = i;
-                    }
-                }
-            }
-        }
-    return n;
 }
 
 /* All of the group at once: a place that one leaves another may need. */
@@ -81,10 +56,11 @@ bool homeward(struct place *place, const struct plan_options *options)
         better = false;
         for (int k = 0; k < space->n_movable; k++)
             better |= one_goes(place, options, space->movable[k]);
-        memset(seen, 0, (size_t)space->n * sizeof *seen);
+        for (int i = 0; i < space->n; i++)
+            seen[i] = !moved(place, i);
         for (int k = 0; k < space->n_movable; k++) {
             int i = space->movable[k];
-            int n = moved(place, i) && !seen[i] ? partners(place, i, list, seen) : 0;
+            int n = seen[i] ? 0 : pack_component(place, i, list, seen);
             better |= n > 1 && group_goes(place, options, list, n);
         }
         place->score = place_score_exact(place);

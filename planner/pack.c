@@ -303,8 +303,7 @@ bool pack_mend(struct place *place)
 
 /* ---- emptying hosts ---- */
 
-/* The members of the host that hang together with instance `from` by positive links, as a list. */
-static int component(const struct place *place, int from, int *list, bool *seen)
+int pack_component(const struct place *place, int from, int *list, bool *seen)
 {
     const struct space *space = place->space;
     int host = place->at[from], n = 0;
@@ -369,7 +368,7 @@ static bool host_empty(struct place *place, const struct plan_options *options, 
             return false;
     }
     while (done && place->n_residents[host] > 0) {
-        int n = component(place, place->residents[host][0], list, seen);
+        int n = pack_component(place, place->residents[host][0], list, seen);
         done = component_move(place, list, n, need);
     }
     struct value after = value_of(place, options);

@@ -15,6 +15,9 @@ int pack_unplaced(struct place *place);
 /* Takes what costs least off hosts that are over their capacity and received something, and places it
  * as above. True when the place holds then. */
 bool pack_mend(struct place *place);
+/* The residents of the host of instance `from` that were not seen and hang together with it by positive
+ * links, itself first, into list; marks them seen. Returns how many. */
+int pack_component(const struct place *place, int from, int *list, bool *seen);
 /* Empties hosts whose clusters fit elsewhere without loss of score. */
 void pack_empty(struct place *place, const struct plan_options *options, struct effort *effort);
 /* Exchanges whole hosts where fewer instances move then. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapters/identity.h"
+#include "adapters/kubernetes/scope.h"
 #include "adapters/kubernetes/selector.h"
 #include "model/base/mem.h"
 
@@ -48,30 +49,9 @@ char *kube_full_name(const struct kube_meta *meta)
 
 /* --- scope --- */
 
-static bool is_listed(const char *const *list, const char *name)
-{
-    for (; list && *list; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
-
 static bool space_in_scope(const struct kube_choice *choice, const char *space)
 {
-    const struct app_scope *app = choice->app;
-    if (space && is_listed(choice->excluded, space))
-        return false;
-    return !app || !app->namespaces || !app->namespaces[0] ||
-           (space && is_listed(app->namespaces, space));
-}
-
-static bool service_in_scope(const struct kube_choice *choice, const char *full)
-{
-    const struct app_scope *app = choice->app;
-    if (!app || !app->services || !app->services[0] || is_listed(app->services, full))
-        return true;
-    const char *slash = strrchr(full, '/');
-    return slash && is_listed(app->services, slash + 1);
+    return !(space && scope_lists(choice->excluded, space)) && scope_has_space(choice->app, space);
 }
 
 static bool pod_in_scope(const struct kube_choice *choice, const struct kube_pod *pod)
@@ -272,7 +252,7 @@ static int need_service(struct kube_build *build, const struct kinds *kinds, con
     int service = model_service(model, name);
     if (service >= 0)
         return service;
-    if (!service_in_scope(build->choice, name))
+    if (!scope_has_service(build->choice->app, name))
         return -2;
     service = model_add_service(model, name, err);
     if (service < 0)

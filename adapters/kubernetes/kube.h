@@ -178,6 +178,8 @@ const char *kube_text(const json_t *object, const char *key);
 int64_t kube_number(const json_t *object, const char *key, int64_t fallback);
 /* Whole labels and annotations are texts; true where the condition `type` has status True. */
 bool kube_condition(const json_t *status, const char *type);
+/* The condition of that type among the object's, or NULL. */
+const json_t *kube_condition_of(const json_t *object, const char *type);
 /* A quantity, text or number; absent leaves *out. `need` rounds up, else down. */
 int kube_quantity(const json_t *object, const char *key, int64_t per, bool need, int64_t *out,
                   struct err *err);

@@ -7,22 +7,13 @@
 
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/mark.h"
+#include "adapters/kubernetes/scope.h"
 #include "model/base/json.h"
 
 struct reading {
     const struct app_scope *app;
     json_t *found; /* workloads with a mark of remap's: few, so they are kept until all is read */
 };
-
-static bool is_listed(const char *const *list, const char *name)
-{
-    if (!list || !*list)
-        return true;
-    for (; *list; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
 
 static int read_page(void *ctx, const json_t *list, bool again, struct err *err)
 {
@@ -39,8 +30,7 @@ static int read_page(void *ctx, const json_t *list, bool again, struct err *err)
         if (!space || !name || !kube_text(kube_get(meta, "annotations"), MARK_ANNOTATION))
             continue;
         AUTO_FREE char *service = mem_printf("%s/%s", space, name);
-        if (is_listed(reading->app->namespaces, space) &&
-            is_listed(reading->app->services, service))
+        if (scope_has_space(reading->app, space) && scope_has_service(reading->app, service))
             json_array_append(reading->found, workload);
     }
     return 0;

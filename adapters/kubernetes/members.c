@@ -31,17 +31,28 @@ int64_t kube_number(const json_t *object, const char *key, int64_t fallback)
     return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
 }
 
-bool kube_condition(const json_t *status, const char *type)
+static const json_t *find_condition(const json_t *status, const char *type)
 {
     size_t i;
-    const json_t *condition, *conditions = kube_get(status, "conditions");
-    json_array_foreach(conditions, i, condition)
+    const json_t *item;
+    json_array_foreach(kube_get(status, "conditions"), i, item)
     {
-        const char *name = kube_text(condition, "type"), *state = kube_text(condition, "status");
-        if (name && state && strcmp(name, type) == 0)
-            return strcmp(state, "True") == 0;
+        const char *name = kube_text(item, "type");
+        if (name && strcmp(name, type) == 0)
+            return item;
     }
-    return false;
+    return NULL;
+}
+
+const json_t *kube_condition_of(const json_t *object, const char *type)
+{
+    return find_condition(kube_get(object, "status"), type);
+}
+
+bool kube_condition(const json_t *status, const char *type)
+{
+    const char *state = kube_text(find_condition(status, type), "status");
+    return state && strcmp(state, "True") == 0;
 }
 
 int kube_quantity(const json_t *object, const char *key, int64_t per, bool need, int64_t *out,

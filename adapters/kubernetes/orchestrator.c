@@ -16,6 +16,7 @@
 #include "adapters/kubernetes/kubernetes.h"
 #include "adapters/kubernetes/owners.h"
 #include "adapters/kubernetes/rollout.h"
+#include "adapters/kubernetes/scope.h"
 #include "model/base/clock.h"
 #include "model/base/json.h"
 
@@ -619,16 +620,6 @@ static int release_service(struct kube_orchestrator *o, const char *service, boo
     return err_set(err, ERR_CONFLICT, "%s changes faster than it can be written", service);
 }
 
-static bool is_listed(const char *const *names, const char *name)
-{
-    if (!names || !names[0])
-        return true;
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0)
-            return true;
-    return false;
-}
-
 static int release_kind(struct kube_orchestrator *o, const struct app_scope *app,
                         const char *plural, const char *kind, bool dry_run, int64_t *restarts,
                         struct err *err)
@@ -645,7 +636,7 @@ static int release_kind(struct kube_orchestrator *o, const struct app_scope *app
         const char *name = kube_text(kube_get(item, "metadata"), "name");
         AUTO_FREE char *service = mem_printf("%s/%s", space, name);
         AUTO_FREE char *full = mem_printf("%s/%s/%s", space, kind, name);
-        if (is_listed(app->namespaces, space) && is_listed(app->services, service) &&
+        if (scope_has_space(app, space) && scope_has_service(app, service) &&
             release_service(o, full, dry_run, restarts, err))
             return -1;
     }

@@ -10,6 +10,7 @@
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/orchestrator.h"
 #include "adapters/kubernetes/rollout.h"
+#include "adapters/kubernetes/scope.h"
 #include "adapters/kubernetes/when.h"
 #include "model/base/clock.h"
 #include "model/base/json.h"
@@ -38,16 +39,6 @@ static const char *node_of(const json_t *pod)
     return kube_text(kube_get(pod, "spec"), "nodeName");
 }
 
-static const json_t *condition(const json_t *object, const char *type)
-{
-    size_t i;
-    const json_t *item;
-    json_array_foreach(kube_path(object, "status", "conditions"), i, item)
-        if (is(kube_text(item, "type"), type))
-            return item;
-    return NULL;
-}
-
 /* Since when it has its status; `otherwise` where it does not say. */
 static int64_t condition_since(const json_t *item, int64_t otherwise)
 {
@@ -63,7 +54,7 @@ static int64_t condition_since(const json_t *item, int64_t otherwise)
 /* For long enough that it is no moment of a rollout, and with the terms that we wrote. */
 static bool is_waiting(const struct relieving *r, const json_t *pod, const struct mark *mark)
 {
-    const json_t *scheduled = condition(pod, "PodScheduled");
+    const json_t *scheduled = kube_condition_of(pod, "PodScheduled");
     const json_t *affinity = kube_get(kube_get(pod, "spec"), "affinity");
     const json_t *terms = pin_leaf_get(affinity, PIN_REQUIRED);
     int64_t now = clock_wall_ms();
@@ -166,7 +157,7 @@ static int64_t down_since(struct relieving *r, const struct mark *mark)
             return -1;
         }
         int64_t seen = first_seen(r->o, mark->uid);
-        int64_t at = found ? condition_since(condition(found, "Ready"), seen) : seen;
+        int64_t at = found ? condition_since(kube_condition_of(found, "Ready"), seen) : seen;
         since = at > since ? at : since;
     }
     return since;
@@ -282,16 +273,6 @@ static int look(struct relieving *r, const json_t *workload, struct err *err)
                                            : look_at_required(r, workload, mark, err);
 }
 
-static bool is_listed(const char *const *names, const char *name)
-{
-    if (!names || !names[0])
-        return true;
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0)
-            return true;
-    return false;
-}
-
 static int look_at_kind(struct relieving *r, const struct app_scope *app, const char *plural,
                         const char *kind, struct err *err)
 {
@@ -310,7 +291,7 @@ static int look_at_kind(struct relieving *r, const struct app_scope *app, const 
         const char *space = meta_text(item, "namespace");
         AUTO_FREE char *service = mem_printf("%s/%s", space, meta_text(item, "name"));
         if (!kube_text(kube_path(item, "metadata", "annotations"), MARK_ANNOTATION) ||
-            !is_listed(app->namespaces, space) || !is_listed(app->services, service))
+            !scope_has_space(app, space) || !scope_has_service(app, service))
             continue;
         json_object_set_new(item, "kind", json_string(kind));
         json_object_set_new(item, "apiVersion", json_string("apps/v1"));

@@ -14,17 +14,6 @@ static bool is(const char *text, const char *wanted)
     return text && strcmp(text, wanted) == 0;
 }
 
-/* The condition of that type, or NULL. */
-static const json_t *condition(const json_t *object, const char *type)
-{
-    size_t i;
-    const json_t *item;
-    json_array_foreach(kube_path(object, "status", "conditions"), i, item)
-        if (is(kube_text(item, "type"), type))
-            return item;
-    return NULL;
-}
-
 int64_t rollout_replicas(const json_t *workload)
 {
     return kube_number(kube_get(workload, "spec"), "replicas", 1);
@@ -44,7 +33,7 @@ static enum rollout_state wait_for(char *why, size_t size, const char *what, int
 
 static enum rollout_state deployment_state(const json_t *workload, char *why, size_t size)
 {
-    const json_t *progressing = condition(workload, "Progressing");
+    const json_t *progressing = kube_condition_of(workload, "Progressing");
     int64_t replicas = rollout_replicas(workload), all = status_of(workload, "replicas");
     int64_t updated = status_of(workload, "updatedReplicas");
     int64_t available = status_of(workload, "availableReplicas");
@@ -181,7 +170,7 @@ const char *rollout_unschedulable(const json_t *pods, const char **message)
     size_t i;
     json_array_foreach(pods, i, pod)
     {
-        const json_t *scheduled = condition(pod, "PodScheduled");
+        const json_t *scheduled = kube_condition_of(pod, "PodScheduled");
         if (is(kube_text(scheduled, "status"), "False") &&
             is(kube_text(scheduled, "reason"), "Unschedulable")) {
             const char *text = kube_text(scheduled, "message");
@@ -194,7 +183,7 @@ const char *rollout_unschedulable(const json_t *pods, const char **message)
 
 const char *rollout_refused(const json_t *workload)
 {
-    const json_t *failure = condition(workload, "ReplicaFailure");
+    const json_t *failure = kube_condition_of(workload, "ReplicaFailure");
     const char *text = kube_text(failure, "message");
     return is(kube_text(failure, "status"), "True") ? text ? text : "pods are not made" : NULL;
 }
@@ -213,7 +202,7 @@ const json_t *rollout_blocking(const json_t *workload, const json_t *pods)
         const char *revision =
             kube_text(kube_path(pod, "metadata", "labels"), "controller-revision-hash");
         if (revision && !is(revision, update) &&
-            !is(kube_text(condition(pod, "Ready"), "status"), "True"))
+            !is(kube_text(kube_condition_of(pod, "Ready"), "status"), "True"))
             return pod;
     }
     return NULL;
@@ -261,7 +250,7 @@ bool rollout_disrupted(const json_t *workload, const json_t *replica_sets, const
     size_t i;
     json_array_foreach(pods, i, pod)
         if (is_owned(workload, replica_sets, pod) &&
-            is(kube_text(condition(pod, "DisruptionTarget"), "status"), "True"))
+            is(kube_text(kube_condition_of(pod, "DisruptionTarget"), "status"), "True"))
             return true;
     return false;
 }
