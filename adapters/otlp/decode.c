@@ -5,6 +5,9 @@
 #include "adapters/otlp/protobuf.h"
 #include "model/base/buf.h"
 
+/* Spans in protobuf are seldom packed better; where they are, the buffer grows. */
+#define LIKELY_RATIO 8
+
 static int feed_walk(void *ctx, const char *data, size_t size, struct err *err)
 {
     return walk_feed(ctx, data, size, err);
@@ -17,10 +20,15 @@ static int feed_buf(void *ctx, const char *data, size_t size, struct err *err)
     return 0;
 }
 
+static size_t most(const struct otlp_body *body)
+{
+    return body->max_inflated ? body->max_inflated : OTLP_MAX_INFLATED;
+}
+
 static int decode_json(const struct otlp_body *body, struct span_front *front, struct err *err)
 {
     AUTO(walk) struct walk *walk = walk_new(&otlp_grammar, front);
-    int rc = body->gzip ? inflate_gzip(body->data, body->size, OTLP_MAX_INFLATED, feed_walk, walk, err)
+    int rc = body->gzip ? inflate_gzip(body->data, body->size, most(body), feed_walk, walk, err)
                         : walk_feed(walk, body->data, body->size, err);
     return rc ? -1 : walk_end(walk, err);
 }
@@ -36,8 +44,11 @@ int otlp_decode(const struct otlp_body *body, struct span_table *table, span_sin
     AUTO_BUF struct buf plain = BUF_INIT;
     if (!body->gzip)
         return otlp_protobuf(body->data, body->size, NULL, table, sink, ctx, rejected, err);
-    buf_reserve(&plain, OTLP_MAX_INFLATED); /* what is not written costs nothing */
-    if (inflate_gzip(body->data, body->size, OTLP_MAX_INFLATED, feed_buf, &plain, err))
+    size_t likely = body->size * LIKELY_RATIO; /* of OTLP_MAX_BODY at most */
+    if (likely > most(body))
+        likely = most(body);
+    buf_reserve(&plain, likely);
+    if (inflate_gzip(body->data, body->size, most(body), feed_buf, &plain, err))
         return -1;
     return otlp_protobuf(plain.data, plain.size, &plain, table, sink, ctx, rejected, err);
 }

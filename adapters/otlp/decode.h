@@ -15,6 +15,7 @@ struct otlp_body {
     size_t size;
     bool json; /* else protobuf */
     bool gzip;
+    size_t max_inflated; /* 0: OTLP_MAX_INFLATED; less for tests */
 };
 
 /* Every span goes to sink(ctx), whose error ends it; names go into the table. Spans without valid

@@ -14,6 +14,7 @@
  * 8 MB and some 10^6 traces, about 100 windows of ten-span traces. Older ones count as new. */
 #define CLOSED_BUCKETS ((size_t)1 << 18)
 #define LIVE_BUCKETS ((size_t)1 << 16) /* live: 2 MB, 250,000 traces */
+#define LEAST_BUCKETS ((size_t)1 << 10) /* live, with a small window */
 #define CLOSED_WAYS 4
 /* Looking whether a trace is settled costs a sorting of its spans, each time some of them come:
  * larger ones wait. */
@@ -293,6 +294,8 @@ void joiner_live(struct joiner *joiner, joiner_before_f *before, void *ctx)
     joiner->before = before;
     joiner->before_ctx = ctx;
     joiner->n_buckets = LIVE_BUCKETS;
+    while (joiner->n_buckets > LEAST_BUCKETS && joiner->n_buckets / 2 * CLOSED_WAYS >= joiner->window)
+        joiner->n_buckets /= 2;
 }
 
 void joiner_tick(struct joiner *joiner, int64_t now_ms)

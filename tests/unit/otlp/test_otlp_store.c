@@ -23,7 +23,10 @@ static struct otlp_result post_bytes(struct otlp_store *store, const struct buf 
                                      bool gzip, int64_t now_ms)
 {
     struct otlp_result result;
-    const struct otlp_body request = {body->data ? body->data : "", body->size, json, gzip};
+    const struct otlp_body request = {.data = body->data ? body->data : "",
+                                      .size = body->size,
+                                      .json = json,
+                                      .gzip = gzip};
     otlp_store_post(store, &request, now_ms, &result);
     return result;
 }
