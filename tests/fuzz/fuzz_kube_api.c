@@ -1,6 +1,6 @@
 /* fuzz_kube_api.c - any bytes as what an API server or a credential plugin says: each line as a line of
- * a watch, a Status, a metrics object, an ExecCredential; the objects of watches are put into and
- * taken out of a store that must give a model that passes its check at any time. */
+ * a watch or, if it is none, as a Status, a metrics object, an ExecCredential; the objects of watches
+ * are put into and taken out of a store that must give a model that passes its check at any time. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +28,15 @@ static void on_released(void *ctx, const char *kind, const json_t *object)
         abort();
 }
 
-static void try_watch(const char *line, size_t size, struct kube_objects *objects)
+/* False: it is no line of a watch. */
+static bool try_watch(const char *line, size_t size, struct kube_objects *objects)
 {
     struct watch_event event;
     struct err err = ERR_INIT;
     if (watch_decode(line, size, &event, &err)) {
         if (err.kind != ERR_INPUT && err.kind != ERR_TOO_LARGE)
             abort();
-        return;
+        return false;
     }
     const char *kind = event.object ? kube_text(event.object, "kind") : NULL;
     if (kind && event.kind == WATCH_PUT)
@@ -47,6 +48,7 @@ static void try_watch(const char *line, size_t size, struct kube_objects *object
         kube_objects_renew(objects, kind, false);
     }
     watch_wipe(&event);
+    return true;
 }
 
 static void try_others(const char *line, size_t size)
@@ -90,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO_FREE char *text = mem_strndup((const char *)data, size);
     char *rest = text;
     for (char *line; (line = strsep(&rest, "\n"));) {
-        try_watch(line, strlen(line), objects);
-        try_others(line, strlen(line));
+        if (!try_watch(line, strlen(line), objects))
+            try_others(line, strlen(line));
     }
     try_model(objects);
     return 0;

@@ -91,8 +91,10 @@ static bool is_huge(const char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct scenario *s; /* only read, by every input */
     struct err err = ERR_INIT;
-    AUTO(scenario) struct scenario *s = scenario_parse(yaml, strlen(yaml), "fuzz", -1, &err);
+    if (!s)
+        s = scenario_parse(yaml, strlen(yaml), "fuzz", -1, &err);
     AUTO(sim) struct sim *sim = sim_open(s, NULL, WALL, 0, &err);
     AUTO(cluster) struct cluster *replayed = cluster_new(s);
     AUTO_FREE char *text = mem_strndup((const char *)data, size < 4096 ? size : 4096);
