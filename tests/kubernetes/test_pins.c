@@ -164,7 +164,7 @@ static void test_undo_when_somebody_released_meanwhile_takes_out_only_the_pin(vo
     assert_non_null(strstr(text, "main:2"));
 }
 
-static void test_pin_when_reverted_by_another_manager_is_told_and_rests(void **state)
+static void test_rule_11_pin_when_reverted_by_another_manager_is_told_and_rests(void **state)
 {
     (void)state;
     AUTO_FREE char *saved = NULL;
@@ -186,7 +186,7 @@ static void test_pin_when_reverted_by_another_manager_is_told_and_rests(void **s
     placed(pins, 3, "fought", NODE(other), 1, &saved);
 }
 
-static void test_mark_when_removed_with_its_pin_is_not_written_again(void **state)
+static void test_rule_9_mark_when_removed_with_its_pin_is_not_written_again(void **state)
 {
     (void)state;
     AUTO_FREE char *saved = NULL;
@@ -200,7 +200,8 @@ static void test_mark_when_removed_with_its_pin_is_not_written_again(void **stat
     refused(pins, 1, "cleared", NODE(target), "another hand");
 }
 
-static void test_preferred_pin_when_a_neighbour_keeps_it_off_is_missed_and_stays(void **state)
+static void test_rule_6_preferred_pin_when_a_neighbour_keeps_it_off_is_missed_and_stays(
+    void **state)
 {
     (void)state;
     AUTO_FREE char *saved = NULL;
@@ -221,7 +222,7 @@ static void test_preferred_pin_when_a_neighbour_keeps_it_off_is_missed_and_stays
     refused(pins, 2, "guest", NODE(node), "pinned there already"); /* nothing is written in vain */
 }
 
-static void test_pod_when_evicted_afterwards_is_displaced(void **state)
+static void test_rule_6_pod_when_evicted_afterwards_is_displaced(void **state)
 {
     (void)state;
     AUTO_FREE char *saved = NULL;
@@ -239,7 +240,7 @@ static void test_pod_when_evicted_afterwards_is_displaced(void **state)
     assert_int_equal(r.state, SETTLE_DISPLACED);
 }
 
-static void test_required_pins_on_two_hosts_are_exact_and_even(void **state)
+static void test_rule_5_required_pins_on_two_hosts_are_exact_and_even(void **state)
 {
     (void)state;
     struct err err = ERR_INIT;
@@ -286,7 +287,7 @@ static void test_required_pin_when_nobody_takes_its_pods_fails_before_the_deadli
     kubernetes_orchestrator.close(hard);
 }
 
-static void test_names_when_two_nodes_share_a_hostname_label_are_told_apart(void **state)
+static void test_rule_13_names_when_two_nodes_share_a_hostname_label_are_told_apart(void **state)
 {
     (void)state;
     AUTO_FREE char *saved = NULL;
@@ -304,7 +305,7 @@ static void test_names_when_two_nodes_share_a_hostname_label_are_told_apart(void
     DO("label", "node", "fake-4", "kubernetes.io/hostname=fake-4", "pair-", "--overwrite");
 }
 
-static void test_budget_when_it_allows_nothing_forbids_the_move(void **state)
+static void test_rule_7_budget_when_it_allows_nothing_forbids_the_move(void **state)
 {
     (void)state;
     AUTO_FREE char *manifest =
@@ -319,7 +320,7 @@ static void test_budget_when_it_allows_nothing_forbids_the_move(void **state)
     assert_int_equal(shop_generation(&shop, "guarded"), generation);
 }
 
-static void test_soak_when_just_deployed_forbids_the_move(void **state)
+static void test_rule_9_soak_when_just_deployed_forbids_the_move(void **state)
 {
     (void)state;
     void *calm = shop_orchestrator(&shop, (const char *const[]){"soak", "1h", NULL});
@@ -440,15 +441,16 @@ int main(void)
         cmocka_unit_test(
             test_second_move_when_undone_returns_to_the_first_and_release_to_the_original),
         cmocka_unit_test(test_undo_when_somebody_released_meanwhile_takes_out_only_the_pin),
-        cmocka_unit_test(test_pin_when_reverted_by_another_manager_is_told_and_rests),
-        cmocka_unit_test(test_mark_when_removed_with_its_pin_is_not_written_again),
-        cmocka_unit_test(test_preferred_pin_when_a_neighbour_keeps_it_off_is_missed_and_stays),
-        cmocka_unit_test(test_pod_when_evicted_afterwards_is_displaced),
-        cmocka_unit_test(test_required_pins_on_two_hosts_are_exact_and_even),
+        cmocka_unit_test(test_rule_11_pin_when_reverted_by_another_manager_is_told_and_rests),
+        cmocka_unit_test(test_rule_9_mark_when_removed_with_its_pin_is_not_written_again),
+        cmocka_unit_test(
+            test_rule_6_preferred_pin_when_a_neighbour_keeps_it_off_is_missed_and_stays),
+        cmocka_unit_test(test_rule_6_pod_when_evicted_afterwards_is_displaced),
+        cmocka_unit_test(test_rule_5_required_pins_on_two_hosts_are_exact_and_even),
         cmocka_unit_test(test_required_pin_when_nobody_takes_its_pods_fails_before_the_deadline),
-        cmocka_unit_test(test_names_when_two_nodes_share_a_hostname_label_are_told_apart),
-        cmocka_unit_test(test_budget_when_it_allows_nothing_forbids_the_move),
-        cmocka_unit_test(test_soak_when_just_deployed_forbids_the_move),
+        cmocka_unit_test(test_rule_13_names_when_two_nodes_share_a_hostname_label_are_told_apart),
+        cmocka_unit_test(test_rule_7_budget_when_it_allows_nothing_forbids_the_move),
+        cmocka_unit_test(test_rule_9_soak_when_just_deployed_forbids_the_move),
         cmocka_unit_test(test_workload_when_gone_is_missed_and_its_undo_done),
         cmocka_unit_test(test_move_when_admission_refuses_its_pods_fails_before_the_deadline),
         cmocka_unit_test(test_stateful_set_when_its_pod_is_stuck_comes_back_all_the_same),

@@ -118,7 +118,8 @@ static void cell_undo(void *pins, struct cell *cell)
     reapply_changes_nothing(cell, "after the undo");
 }
 
-static void test_undo_in_every_cell_restores_the_bytes_and_the_owner_applies_again(void **state)
+static void test_rule_2_undo_in_every_cell_restores_the_bytes_and_the_owner_applies_again(
+    void **state)
 {
     (void)state;
     void *pins = shop_orchestrator(&shop, NULL);
@@ -138,7 +139,7 @@ static void test_undo_in_every_cell_restores_the_bytes_and_the_owner_applies_aga
     kubernetes_orchestrator.close(pins);
 }
 
-static void test_undo_of_a_merge_restores_the_owners_list(void **state)
+static void test_rule_1_undo_of_a_merge_restores_the_owners_list(void **state)
 {
     (void)state;
     void *pins = shop_orchestrator(&shop, (const char *const[]){"foreign_affinity", "merge", NULL});
@@ -195,8 +196,9 @@ static int take_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undo_in_every_cell_restores_the_bytes_and_the_owner_applies_again),
-        cmocka_unit_test(test_undo_of_a_merge_restores_the_owners_list),
+        cmocka_unit_test(
+            test_rule_2_undo_in_every_cell_restores_the_bytes_and_the_owner_applies_again),
+        cmocka_unit_test(test_rule_1_undo_of_a_merge_restores_the_owners_list),
     };
     return cmocka_run_group_tests(tests, bring_up, take_down);
 }

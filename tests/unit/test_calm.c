@@ -237,44 +237,17 @@ static void with_everything_resting(struct fixture *f)
         f->last[i].at_ms = NOW;
 }
 
-static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table(void **state)
+struct row {
+    void (*with)(struct fixture *f);
+    enum calm_answer answer;
+    const char *kept;
+    char out; /* a move that is left out, 0: look at `why` of the whole */
+    const char *reason;
+};
+
+static void check_rows(const struct row *rows, size_t n)
 {
-    (void)state;
-    static const struct {
-        void (*with)(struct fixture *f);
-        enum calm_answer answer;
-        const char *kept;
-        char out; /* a move that is left out, 0: look at `why` of the whole */
-        const char *reason;
-    } rows[] = {
-        {with_nothing, CALM_GO, "bcd", 0, ""},
-        {with_max_moves, CALM_GO, "bc", 'd', "limit of 2 moves per cycle"},
-        {with_max_restarts, CALM_GO, "b", 'c', "limit of 1 restarts per cycle"},
-        {with_a_service_of_many_replicas, CALM_GO, "bd", 'c',
-         "restarts 50 replicas, limit 10 per service"},
-        {with_cooldown, CALM_GO, "cd", 'b', "cool-down: last moved there at 1970-01-01T00:16:39"},
-        {with_missed_moves, CALM_GO, "cd", 'b',
-         "cool-down: last moved there at 1970-01-01T00:16:39.801Z, rests 200ms, it had landed"},
-        {with_displaced_moves, CALM_GO, "cd", 'b', "rests 1d, it was taken away again twice"},
-        {with_busy_h3, CALM_GO, "b", 'd', "a host is under verification by another cycle"},
-        {with_rollout, CALM_GO, "bd", 'c', "rollout in progress"},
-        {with_low_coverage, CALM_DRY, "", 0, "coverage 0.50 is below 0.80"},
-        {with_unknown_coverage, CALM_GO, "bcd", 0, ""},
-        {with_soak, CALM_DRY, "", 0, "quiet until"},
-        {with_soak_over, CALM_GO, "bcd", 0, ""},
-        {with_closed_window, CALM_DRY, "", 'b', "outside the windows"},
-        {with_worth_of_moves, CALM_GO, "bcd", 0, ""},
-        {with_worth_and_full_hosts, CALM_GO, "b", 'c', "gains -0.1000 per restarted replica"},
-        {with_plan_gain, CALM_NOTHING, "", 0, "gains 0.5000 in all, less than 0.6"},
-        {with_no_better_plan, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
-        {with_a_rule_mended, CALM_GO, "d", 0, "mends a broken rule"},
-        {with_a_rule_mended_and_others, CALM_GO, "bd", 'a', "per restarted replica"},
-        {with_a_rule_that_was_kept, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
-        {with_no_moves, CALM_NOTHING, "", 0, "no moves: because"},
-        {with_everything_resting, CALM_NOTHING, "", 0,
-         "all 3 moves left out, the first: cool-down"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct fixture f;
         char kept[8];
         open_fixture(&f);
@@ -288,6 +261,57 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         assert_non_null(strstr(reason, rows[i].reason));
         close_fixture(&f);
     }
+}
+
+static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {with_nothing, CALM_GO, "bcd", 0, ""},
+        {with_busy_h3, CALM_GO, "b", 'd', "a host is under verification by another cycle"},
+        {with_rollout, CALM_GO, "bd", 'c', "rollout in progress"},
+        {with_low_coverage, CALM_DRY, "", 0, "coverage 0.50 is below 0.80"},
+        {with_unknown_coverage, CALM_GO, "bcd", 0, ""},
+        {with_soak, CALM_DRY, "", 0, "quiet until"},
+        {with_soak_over, CALM_GO, "bcd", 0, ""},
+        {with_closed_window, CALM_DRY, "", 'b', "outside the windows"},
+        {with_no_better_plan, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
+        {with_a_rule_mended, CALM_GO, "d", 0, "mends a broken rule"},
+        {with_a_rule_mended_and_others, CALM_GO, "bd", 'a', "per restarted replica"},
+        {with_a_rule_that_was_kept, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
+        {with_no_moves, CALM_NOTHING, "", 0, "no moves: because"},
+        {with_everything_resting, CALM_NOTHING, "", 0,
+         "all 3 moves left out, the first: cool-down"},
+    };
+    check_rows(rows, sizeof rows / sizeof *rows);
+}
+
+static void test_rule_8_when_a_plan_restarts_more_than_it_may_then_less_is_moved(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {with_max_moves, CALM_GO, "bc", 'd', "limit of 2 moves per cycle"},
+        {with_max_restarts, CALM_GO, "b", 'c', "limit of 1 restarts per cycle"},
+        {with_a_service_of_many_replicas, CALM_GO, "bd", 'c',
+         "restarts 50 replicas, limit 10 per service"},
+        {with_worth_of_moves, CALM_GO, "bcd", 0, ""},
+        {with_worth_and_full_hosts, CALM_GO, "b", 'c', "gains -0.1000 per restarted replica"},
+        {with_plan_gain, CALM_NOTHING, "", 0, "gains 0.5000 in all, less than 0.6"},
+    };
+    check_rows(rows, sizeof rows / sizeof *rows);
+}
+
+static void
+test_rule_6_when_moves_were_missed_or_displaced_then_their_pair_rests_longer(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {with_cooldown, CALM_GO, "cd", 'b', "cool-down: last moved there at 1970-01-01T00:16:39"},
+        {with_missed_moves, CALM_GO, "cd", 'b',
+         "cool-down: last moved there at 1970-01-01T00:16:39.801Z, rests 200ms, it had landed"},
+        {with_displaced_moves, CALM_GO, "cd", 'b', "rests 1d, it was taken away again twice"},
+    };
+    check_rows(rows, sizeof rows / sizeof *rows);
 }
 
 static void test_calm_when_the_window_was_empty_then_nothing_is_planned(void **state)
@@ -385,6 +409,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table),
+        cmocka_unit_test(
+            test_rule_8_when_a_plan_restarts_more_than_it_may_then_less_is_moved),
+        cmocka_unit_test(
+            test_rule_6_when_moves_were_missed_or_displaced_then_their_pair_rests_longer),
         cmocka_unit_test(test_calm_when_the_window_was_empty_then_nothing_is_planned),
         cmocka_unit_test(test_calm_when_a_move_made_room_then_those_that_needed_it_stay_too),
         cmocka_unit_test(test_calm_when_a_pair_moves_to_a_new_host_then_the_first_is_not_worthless),

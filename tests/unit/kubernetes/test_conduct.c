@@ -161,7 +161,7 @@ static void test_move_when_nothing_speaks_against_it_is_allowed(void **state)
 #define PREFERRED "'f:preferredDuringSchedulingIgnoredDuringExecution':{}"
 #define REQUIRED "'f:requiredDuringSchedulingIgnoredDuringExecution':{}"
 
-static void test_ownership_when_another_manager_has_the_list_forbids(void **state)
+static void test_rule_1_ownership_when_another_manager_has_the_list_forbids(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -173,7 +173,7 @@ static void test_ownership_when_another_manager_has_the_list_forbids(void **stat
     forbidden(&s, "ownership", "affinity owned by helm");
 }
 
-static void test_ownership_when_merging_is_allowed_takes_updates_only(void **state)
+static void test_rule_1_ownership_when_merging_is_allowed_takes_updates_only(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -190,7 +190,7 @@ static void test_ownership_when_merging_is_allowed_takes_updates_only(void **sta
     "[{'metadata':{'name':'auto'},'spec':{'scaleTargetRef':{'kind':'Deployment','name':'web'}}," \
     "'status':{" status "}}]"
 
-static void test_availability_when_an_autoscaler_scales_it_wants_two_hosts(void **state)
+static void test_rule_4_availability_when_an_autoscaler_scales_it_wants_two_hosts(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -216,7 +216,7 @@ static void test_quiet_when_an_autoscaler_is_at_work_or_was_just_now_forbids(voi
 
 /* --- 7 --- */
 
-static void test_before_a_rollout_budgets_must_allow_what_it_may_take_down(void **state)
+static void test_rule_7_before_a_rollout_budgets_must_allow_what_it_may_take_down(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -229,7 +229,7 @@ static void test_before_a_rollout_budgets_must_allow_what_it_may_take_down(void 
     allowed(&s);
 }
 
-static void test_before_a_rollout_a_surge_must_be_possible(void **state)
+static void test_rule_7_before_a_rollout_a_surge_must_be_possible(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -239,7 +239,7 @@ static void test_before_a_rollout_a_surge_must_be_possible(void **state)
     forbidden(&s, "surge", "stops pods before it starts new ones");
 }
 
-static void test_before_a_rollout_of_one_replica_none_may_go_down(void **state)
+static void test_rule_7_before_a_rollout_of_one_replica_none_may_go_down(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -256,7 +256,7 @@ static void test_before_a_rollout_of_one_replica_none_may_go_down(void **state)
     allowed(&s);
 }
 
-static void test_before_a_rollout_a_stateful_set_has_two_ready_replicas(void **state)
+static void test_rule_7_before_a_rollout_a_stateful_set_has_two_ready_replicas(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -267,7 +267,7 @@ static void test_before_a_rollout_a_stateful_set_has_two_ready_replicas(void **s
     forbidden(&s, "surge", "has 1 ready");
 }
 
-static void test_before_a_rollout_what_serves_has_a_readiness_probe(void **state)
+static void test_rule_7_before_a_rollout_what_serves_has_a_readiness_probe(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -285,7 +285,8 @@ static void test_before_a_rollout_what_serves_has_a_readiness_probe(void **state
 
 #define FULL "[{'metadata':{'name':'x'},'spec':{'nodeName':'n2','containers':[{'resources':{'requests':{"
 
-static void test_before_a_rollout_the_surge_fits_the_target_by_requests_and_slots(void **state)
+static void test_rule_7_before_a_rollout_the_surge_fits_the_target_by_requests_and_slots(
+    void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -302,7 +303,7 @@ static void test_before_a_rollout_the_surge_fits_the_target_by_requests_and_slot
     forbidden(&s, "room", "pod slots");
 }
 
-static void test_before_a_rollout_the_surge_fits_the_quota(void **state)
+static void test_rule_7_before_a_rollout_the_surge_fits_the_quota(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -339,7 +340,7 @@ static void test_anti_affinity_when_it_would_block_the_surge_forbids(void **stat
 
 /* --- 9 --- */
 
-static void test_soak_when_somebody_changed_the_template_forbids(void **state)
+static void test_rule_9_soak_when_somebody_changed_the_template_forbids(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -367,7 +368,7 @@ static void test_annotation_window_when_it_is_closed_forbids(void **state)
     forbidden(&s, "window", "at night");
 }
 
-static void test_history_when_it_is_short_forbids(void **state)
+static void test_rule_9_history_when_it_is_short_forbids(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -387,7 +388,7 @@ static struct mark *mark_for(const struct scene *s)
     return mark;
 }
 
-static void test_pin_taken_out_by_another_hand_rests_until_the_next_release(void **state)
+static void test_rule_9_pin_taken_out_by_another_hand_rests_until_the_next_release(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -400,7 +401,7 @@ static void test_pin_taken_out_by_another_hand_rests_until_the_next_release(void
 
 /* --- 11 --- */
 
-static void test_reverted_by_a_manager_rests_until_an_operator_clears_it(void **state)
+static void test_rule_11_reverted_by_a_manager_rests_until_an_operator_clears_it(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -411,7 +412,7 @@ static void test_reverted_by_a_manager_rests_until_an_operator_clears_it(void **
     assert_non_null(strstr(why, "reverted by argocd-controller"));
 }
 
-static void test_not_ours_to_touch_is_left_alone(void **state)
+static void test_rule_11_not_ours_to_touch_is_left_alone(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -434,7 +435,7 @@ static void test_not_ours_to_touch_is_left_alone(void **state)
 
 /* --- 12 --- */
 
-static void test_autoscalers_refuse_required_pins(void **state)
+static void test_rule_12_autoscalers_refuse_required_pins(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -446,7 +447,7 @@ static void test_autoscalers_refuse_required_pins(void **state)
     allowed(&s);
 }
 
-static void test_required_pin_when_it_would_preempt_others_is_refused(void **state)
+static void test_rule_12_required_pin_when_it_would_preempt_others_is_refused(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -457,7 +458,7 @@ static void test_required_pin_when_it_would_preempt_others_is_refused(void **sta
     allowed(&s);
 }
 
-static void test_autoscalers_nodes_that_come_and_go_are_no_targets(void **state)
+static void test_rule_12_autoscalers_nodes_that_come_and_go_are_no_targets(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -474,7 +475,7 @@ static void test_autoscalers_nodes_that_come_and_go_are_no_targets(void **state)
     forbidden(&s, "nodes", "cordoned or not ready");
 }
 
-static void test_autoscalers_nodes_of_another_kind_are_no_targets(void **state)
+static void test_rule_12_autoscalers_nodes_of_another_kind_are_no_targets(void **state)
 {
     (void)state;
     struct scene s = scene();
@@ -642,7 +643,7 @@ static struct settle_report outcome(const char *nodes, int64_t on_n2, int64_t on
     return report;
 }
 
-static void test_outcome_is_what_the_pods_show(void **state)
+static void test_rule_6_outcome_is_what_the_pods_show(void **state)
 {
     (void)state;
     static const struct {
@@ -699,35 +700,36 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_move_when_nothing_speaks_against_it_is_allowed),
-        cmocka_unit_test(test_ownership_when_another_manager_has_the_list_forbids),
-        cmocka_unit_test(test_ownership_when_merging_is_allowed_takes_updates_only),
-        cmocka_unit_test(test_availability_when_an_autoscaler_scales_it_wants_two_hosts),
+        cmocka_unit_test(test_rule_1_ownership_when_another_manager_has_the_list_forbids),
+        cmocka_unit_test(test_rule_1_ownership_when_merging_is_allowed_takes_updates_only),
+        cmocka_unit_test(test_rule_4_availability_when_an_autoscaler_scales_it_wants_two_hosts),
         cmocka_unit_test(test_quiet_when_an_autoscaler_is_at_work_or_was_just_now_forbids),
-        cmocka_unit_test(test_before_a_rollout_budgets_must_allow_what_it_may_take_down),
-        cmocka_unit_test(test_before_a_rollout_a_surge_must_be_possible),
-        cmocka_unit_test(test_before_a_rollout_of_one_replica_none_may_go_down),
-        cmocka_unit_test(test_before_a_rollout_a_stateful_set_has_two_ready_replicas),
-        cmocka_unit_test(test_before_a_rollout_what_serves_has_a_readiness_probe),
-        cmocka_unit_test(test_before_a_rollout_the_surge_fits_the_target_by_requests_and_slots),
-        cmocka_unit_test(test_before_a_rollout_the_surge_fits_the_quota),
+        cmocka_unit_test(test_rule_7_before_a_rollout_budgets_must_allow_what_it_may_take_down),
+        cmocka_unit_test(test_rule_7_before_a_rollout_a_surge_must_be_possible),
+        cmocka_unit_test(test_rule_7_before_a_rollout_of_one_replica_none_may_go_down),
+        cmocka_unit_test(test_rule_7_before_a_rollout_a_stateful_set_has_two_ready_replicas),
+        cmocka_unit_test(test_rule_7_before_a_rollout_what_serves_has_a_readiness_probe),
+        cmocka_unit_test(
+            test_rule_7_before_a_rollout_the_surge_fits_the_target_by_requests_and_slots),
+        cmocka_unit_test(test_rule_7_before_a_rollout_the_surge_fits_the_quota),
         cmocka_unit_test(test_quiet_when_a_rollout_is_in_progress_forbids),
         cmocka_unit_test(test_anti_affinity_when_it_would_block_the_surge_forbids),
-        cmocka_unit_test(test_soak_when_somebody_changed_the_template_forbids),
+        cmocka_unit_test(test_rule_9_soak_when_somebody_changed_the_template_forbids),
         cmocka_unit_test(test_annotation_window_when_it_is_closed_forbids),
-        cmocka_unit_test(test_history_when_it_is_short_forbids),
-        cmocka_unit_test(test_pin_taken_out_by_another_hand_rests_until_the_next_release),
-        cmocka_unit_test(test_reverted_by_a_manager_rests_until_an_operator_clears_it),
-        cmocka_unit_test(test_not_ours_to_touch_is_left_alone),
-        cmocka_unit_test(test_autoscalers_refuse_required_pins),
-        cmocka_unit_test(test_required_pin_when_it_would_preempt_others_is_refused),
-        cmocka_unit_test(test_autoscalers_nodes_that_come_and_go_are_no_targets),
-        cmocka_unit_test(test_autoscalers_nodes_of_another_kind_are_no_targets),
+        cmocka_unit_test(test_rule_9_history_when_it_is_short_forbids),
+        cmocka_unit_test(test_rule_9_pin_taken_out_by_another_hand_rests_until_the_next_release),
+        cmocka_unit_test(test_rule_11_reverted_by_a_manager_rests_until_an_operator_clears_it),
+        cmocka_unit_test(test_rule_11_not_ours_to_touch_is_left_alone),
+        cmocka_unit_test(test_rule_12_autoscalers_refuse_required_pins),
+        cmocka_unit_test(test_rule_12_required_pin_when_it_would_preempt_others_is_refused),
+        cmocka_unit_test(test_rule_12_autoscalers_nodes_that_come_and_go_are_no_targets),
+        cmocka_unit_test(test_rule_12_autoscalers_nodes_of_another_kind_are_no_targets),
         cmocka_unit_test(test_rollout_state_follows_the_steps_of_kubectl),
         cmocka_unit_test(test_rollout_when_pods_are_refused_then_says_why),
         cmocka_unit_test(test_rollout_when_a_pod_of_another_revision_is_not_ready_then_it_blocks),
         cmocka_unit_test(test_rollout_pace_is_that_of_the_deployment_controller),
         cmocka_unit_test(test_unschedulable_pods_are_named_with_the_schedulers_words),
-        cmocka_unit_test(test_outcome_is_what_the_pods_show),
+        cmocka_unit_test(test_rule_6_outcome_is_what_the_pods_show),
         cmocka_unit_test(test_pods_when_ending_finished_or_others_do_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

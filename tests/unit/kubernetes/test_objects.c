@@ -178,7 +178,8 @@ static void test_node_when_something_keeps_pods_away_then_not_schedulable(void *
     }
 }
 
-static void test_nodes_when_they_share_a_hostname_label_then_neither_is_schedulable(void **state)
+static void test_rule_13_nodes_when_they_share_a_hostname_label_then_neither_is_schedulable(
+    void **state)
 {
     struct fixture *f = *state;
     node(f, "n1", ",'labels':{'kubernetes.io/hostname':'x'}", "", ALLOCATABLE "," READY);
@@ -373,7 +374,7 @@ static void test_pod_when_not_scheduled_then_unplaced(void **state)
     assert_int_equal(instance(f, "shop/new")->host, -1);
 }
 
-static void test_names_when_two_kinds_share_one_then_kind_is_in_it(void **state)
+static void test_rule_13_names_when_two_kinds_share_one_then_kind_is_in_it(void **state)
 {
     struct fixture *f = *state;
     basics(f);
@@ -386,7 +387,8 @@ static void test_names_when_two_kinds_share_one_then_kind_is_in_it(void **state)
     assert_true(model_service(f->model, "shop/cart") < 0);
 }
 
-static void test_names_when_a_pod_bears_a_services_name_then_kind_is_in_the_services(void **state)
+static void test_rule_13_names_when_a_pod_bears_a_services_name_then_kind_is_in_the_services(
+    void **state)
 {
     struct fixture *f = *state;
     basics(f);
@@ -581,7 +583,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_node_when_decoded_then_allocatable_and_labels),
         TEST(test_node_when_something_keeps_pods_away_then_not_schedulable),
-        TEST(test_nodes_when_they_share_a_hostname_label_then_neither_is_schedulable),
+        TEST(test_rule_13_nodes_when_they_share_a_hostname_label_then_neither_is_schedulable),
         TEST(test_pod_when_owned_through_a_replica_set_then_service_is_the_deployment),
         TEST(test_pods_when_nobody_may_move_them_then_pinned_with_the_reason),
         TEST(test_pods_when_a_volume_binds_them_then_stateful),
@@ -590,8 +592,8 @@ int main(void)
         TEST(test_pods_when_not_of_the_model_then_they_use_their_host),
         TEST(test_pods_when_ending_or_ended_then_no_instances),
         TEST(test_pod_when_not_scheduled_then_unplaced),
-        TEST(test_names_when_two_kinds_share_one_then_kind_is_in_it),
-        TEST(test_names_when_a_pod_bears_a_services_name_then_kind_is_in_the_services),
+        TEST(test_rule_13_names_when_two_kinds_share_one_then_kind_is_in_it),
+        TEST(test_rule_13_names_when_a_pod_bears_a_services_name_then_kind_is_in_the_services),
         TEST(test_service_when_it_has_replicas_then_no_host_may_hold_more_than_half),
         TEST(test_pod_when_it_chooses_nodes_then_its_service_is_allowed_on_those_only),
         TEST(test_taint_when_one_service_tolerates_it_then_the_others_are_kept_away_by_rule),

@@ -36,7 +36,7 @@ static struct pin pin_of(enum pin_kind kind, const char *first, const char *seco
     "'operator':'In','values':['" host "']}]}}"
 #define HOSTS(list) "{'key':'kubernetes.io/hostname','operator':'In','values':[" list "]}"
 
-static void test_preferred_pin_when_built_has_one_term_per_host_of_weight_100(void **state)
+static void test_rule_5_preferred_pin_when_built_has_one_term_per_host_of_weight_100(void **state)
 {
     (void)state;
     AUTO_PIN struct pin pin = pin_of(PIN_PREFERRED, "n2", "n1"); /* sorted: the same set, the same JSON */
@@ -77,7 +77,8 @@ static void test_required_pin_when_the_user_has_none_is_one_term(void **state)
     assert_json(leaf, "{'nodeSelectorTerms':[{'matchExpressions':[" HOSTS("'n1','n2'") "]}]}");
 }
 
-static void test_names_when_the_hostname_label_differs_or_is_missing_are_read_not_assumed(void **state)
+static void test_rule_13_names_when_the_hostname_label_differs_or_is_missing_are_read_not_assumed(
+    void **state)
 {
     (void)state;
     AUTO_PIN struct pin pin = {.kind = PIN_REQUIRED};
@@ -93,7 +94,8 @@ static void test_names_when_the_hostname_label_differs_or_is_missing_are_read_no
                        "'operator':'In','values':['node-b']}]}}]");
 }
 
-static void test_host_set_when_required_on_several_hosts_has_a_spread_constraint(void **state)
+static void test_rule_5_host_set_when_required_on_several_hosts_has_a_spread_constraint(
+    void **state)
 {
     (void)state;
     AUTO_JSON json_t *workload =
@@ -109,7 +111,7 @@ static void test_host_set_when_required_on_several_hosts_has_a_spread_constraint
     assert_null(pin_spread_new(&soft, workload, NULL));
 }
 
-static void test_host_set_when_the_user_has_that_key_leaves_the_spread_alone(void **state)
+static void test_rule_5_host_set_when_the_user_has_that_key_leaves_the_spread_alone(void **state)
 {
     (void)state;
     AUTO_JSON json_t *workload = quoted("{'kind':'Deployment','spec':{'selector':{}}}");
@@ -146,7 +148,7 @@ static void put_in_and_take_out(enum pin_kind kind, const char *before, bool spr
     assert_true(pin_fields_equal(&old, &back)); /* absent is absent, {} is {} */
 }
 
-static void test_undo_when_nobody_changed_anything_restores_what_was_there(void **state)
+static void test_rule_2_undo_when_nobody_changed_anything_restores_what_was_there(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(befores); i++)
@@ -183,7 +185,7 @@ static void test_undo_when_the_list_is_another_ones_by_now_keeps_off(void **stat
     assert_null(back.affinity);
 }
 
-static void test_undo_patch_when_made_tests_before_it_writes(void **state)
+static void test_rule_2_undo_patch_when_made_tests_before_it_writes(void **state)
 {
     (void)state;
     AUTO_PIN_FIELDS struct pin_fields now = {quoted("{'nodeAffinity':{}}"), quoted("[{'a':1}]")};
@@ -327,17 +329,19 @@ static void test_ownership_when_it_is_of_a_subresource_does_not_count(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_preferred_pin_when_built_has_one_term_per_host_of_weight_100),
+        cmocka_unit_test(test_rule_5_preferred_pin_when_built_has_one_term_per_host_of_weight_100),
         cmocka_unit_test(test_preferred_pin_when_merged_keeps_the_users_terms),
         cmocka_unit_test(test_required_pin_when_the_user_has_terms_narrows_every_one),
         cmocka_unit_test(test_required_pin_when_the_user_has_none_is_one_term),
-        cmocka_unit_test(test_names_when_the_hostname_label_differs_or_is_missing_are_read_not_assumed),
-        cmocka_unit_test(test_host_set_when_required_on_several_hosts_has_a_spread_constraint),
-        cmocka_unit_test(test_host_set_when_the_user_has_that_key_leaves_the_spread_alone),
-        cmocka_unit_test(test_undo_when_nobody_changed_anything_restores_what_was_there),
+        cmocka_unit_test(
+            test_rule_13_names_when_the_hostname_label_differs_or_is_missing_are_read_not_assumed),
+        cmocka_unit_test(
+            test_rule_5_host_set_when_required_on_several_hosts_has_a_spread_constraint),
+        cmocka_unit_test(test_rule_5_host_set_when_the_user_has_that_key_leaves_the_spread_alone),
+        cmocka_unit_test(test_rule_2_undo_when_nobody_changed_anything_restores_what_was_there),
         cmocka_unit_test(test_undo_when_somebody_changed_another_part_takes_out_only_ours),
         cmocka_unit_test(test_undo_when_the_list_is_another_ones_by_now_keeps_off),
-        cmocka_unit_test(test_undo_patch_when_made_tests_before_it_writes),
+        cmocka_unit_test(test_rule_2_undo_patch_when_made_tests_before_it_writes),
         cmocka_unit_test(test_mark_when_read_back_is_the_same),
         cmocka_unit_test(test_mark_when_copied_to_another_object_is_none),
         cmocka_unit_test(test_mark_when_it_is_nonsense_is_refused_with_the_place),
