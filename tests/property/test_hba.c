@@ -1,4 +1,4 @@
-/* hba_test.c - HBA against a literal transcription of its pseudo-code (algorithms 6.2) on random
+/* test_hba.c - HBA against a literal transcription of its pseudo-code (algorithms 6.2) on random
  * models, and what holds for every plan of it. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* affinity_test.c - Eq. 1: golden values of algorithms 6.1, edge cases of contract.md 2. */
+/* test_affinity.c - Eq. 1: golden values of algorithms 6.1, edge cases of contract.md 2. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* oracle_test.c - oa against an integer program that shares nothing with it (compact.h), on mock
+/* test_oracle.c - oa against an integer program that shares nothing with it (compact.h), on mock
  * applications of up to 14 services that need several hosts: sizes where brute force has no end. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* pricing_test.c - pricing against all subsets of up to 12 items, and the bounds that come of it when
+/* test_pricing.c - pricing against all subsets of up to 12 items, and the bounds that come of it when
  * the clock ends a search anywhere: never below what a placement reaches. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* explain_test.c - every reason of `discarded`, computed anew from model and plan alone: what is
+/* test_explain.c - every reason of `discarded`, computed anew from model and plan alone: what is
  * said to be fixed is, what is said not to fit does not, a total changes as is said. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* fewest_test.c - lower bounds of hosts and packings against all placements of small models, large
+/* test_fewest.c - lower bounds of hosts and packings against all placements of small models, large
  * instances on unequal hosts among them, where sums say little. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* price_test.c - moves with a price (--min-gain): none is made that is not worth it, and the best of
+/* test_price.c - moves with a price (--min-gain): none is made that is not worth it, and the best of
  * score less prices is the best of all placements. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* limits_test.c - instances that cannot be planned: the status, and a reason that names the thing. */
+/* test_limits.c - instances that cannot be planned: the status, and a reason that names the thing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* hba_test.c - HBA: golden 1 and 2 of algorithms 6.2, and what it refuses to do. */
+/* test_hba.c - HBA: golden 1 and 2 of algorithms 6.2, and what it refuses to do. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* paper_test.c - the paper's evaluation as properties (algorithms 6.5): shares of hosts saved by HBA
+/* test_paper.c - the paper's evaluation as properties (algorithms 6.5): shares of hosts saved by HBA
  * on its mock topologies, and ΣA = 1. */
 #include <math.h>
 #include <setjmp.h>

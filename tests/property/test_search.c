@@ -1,4 +1,4 @@
-/* search_test.c - the searching planners against exhaustive search on tiny random models with every
+/* test_search.c - the searching planners against exhaustive search on tiny random models with every
  * feature of contract.md 2 switched on at random. */
 #include <math.h>
 #include <setjmp.h>
