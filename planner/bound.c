@@ -350,8 +350,9 @@ double bound_affinity(const struct model *model, const struct affinity *rows, si
     double bound = star_bound(&star);
     if (bound > live)
         bound = live;
-    /* Margin: sums of at most 10^7 doubles err by less than 10^7 · 2^-53 ≈ 1.1e-9 of the total. */
-    bound = star.constant + bound + 2e-9 * total;
+    /* Margin: sums of at most 10^7 doubles err by less than 10^7 · 2^-53 ≈ 1.1e-9 of what is summed.
+     * Where nothing can be kept that is nothing: the bound is 0, and no gap is left to a plan of 0. */
+    bound = star.constant + bound + 2e-9 * (star.constant + live);
     free(star.vertices);
     free(star.edges);
     free(star.halves);

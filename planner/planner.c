@@ -25,6 +25,8 @@ const struct plan_options plan_options_default = {
 /* What comes after a search, per instance: measured 5 ms for 1000 on one core. */
 #define AFTER_US_EACH 5
 
+/* A star of 1000 takes 50 ms of CPU; cut before its end oa has nothing, hubs has something soon. */
+#define AUTO_STAR_US_EACH 200
 /* Up to here the optimum is proven within seconds on one core. */
 #define AUTO_OA_INSTANCES 120
 #define AUTO_OA_MS 1000
@@ -63,21 +65,33 @@ static bool is_star(const struct analysis *analysis)
     return by_a || by_b;
 }
 
-/* True when some host holds more than it offers, which oa would have to mend before all else. */
-static bool is_overfull(const struct model *model)
+/* The host of an instance that holds more than it offers, or -1; *why gets the resource. */
+static int overfull_host(const struct model *model, const int *placement, const char **why)
 {
     static const struct load nothing;
-    AUTO_FREE struct load *loads = model_host_loads(model);
+    AUTO_FREE struct load *loads = mem_array(model->n_hosts, sizeof *loads);
     for (size_t i = 0; i < model->n_instances; i++) {
-        int host = model->instances[i].host;
+        struct load load = instance_load(&model->instances[i]);
+        if (placement[i] >= 0)
+            load_add(&loads[placement[i]], &load);
+    }
+    for (size_t i = 0; i < model->n_instances; i++) {
+        int host = placement[i];
         struct load offer;
         if (host < 0)
             continue;
         offer = host_offer(&model->hosts[host]);
-        if (!load_fits(&offer, &loads[host], &nothing, NULL))
-            return true;
+        if (!load_fits(&offer, &loads[host], &nothing, why))
+            return host;
     }
-    return false;
+    return -1;
+}
+
+/* True when some host holds more than it offers, which oa would have to mend before all else. */
+static bool is_overfull(const struct model *model)
+{
+    AUTO_FREE int *placement = model_placement(model);
+    return overfull_host(model, placement, NULL) >= 0;
 }
 
 static bool is_broken(const struct model *model)
@@ -151,7 +165,9 @@ static const struct planner *auto_choose(const struct model *model,
     }
     if (options->granularity == PER_SERVICE)
         return auto_choose_services(model, options, why);
-    if (plain && options->max_moves < 0 && is_star(analysis)) {
+    int64_t star_us = AUTO_STAR_US_EACH * (int64_t)model->n_instances;
+    if (plain && options->max_moves < 0 && options->time_limit_ms * 1000 >= star_us &&
+        is_star(analysis)) {
         *why = "all traffic shares one end";
         return &oa_planner;
     }
@@ -256,6 +272,24 @@ static void plan_refine(struct plan *plan, const struct model *model,
     plan->cut = effort.cut;
 }
 
+/* What hubs and hba could not mend: a host over its capacity, a rule that is broken. Said in the plan,
+ * which is no optimum then, whatever its score. */
+static bool plan_stays_broken(struct plan *plan, const struct model *model)
+{
+    struct err err = ERR_INIT;
+    const char *resource = "";
+    int host = overfull_host(model, plan->placement, &resource);
+    bool broken = model_rules_hold(model, plan->placement, &err) < 0;
+    if (host < 0 && !broken)
+        return false;
+    char *why = host >= 0 ? mem_printf("%s; host %s stays over its capacity (%s)", plan->why,
+                                       model->hosts[host].name, resource)
+                          : mem_printf("%s; still %s", plan->why, err.text);
+    free(plan->why);
+    plan->why = why;
+    return true;
+}
+
 /* A plan that reaches its bound is optimal, whoever made it; 1e-9 is the rounding of scores. */
 static void plan_bound(struct plan *plan, const struct model *model,
                        const struct analysis *analysis, const struct plan_options *options,
@@ -288,8 +322,13 @@ static void plan_bound(struct plan *plan, const struct model *model,
                       ? free_moves && plan->has_bound &&
                             plan->affinity_bound - plan->affinity_after <= 1e-9
                       : plan->hosts_after == plan->hosts_bound;
-    if (plan->status == PLAN_FEASIBLE && proven)
+    if (plan_stays_broken(plan, model))
+        plan->status = PLAN_FEASIBLE;
+    else if (plan->status == PLAN_FEASIBLE && proven)
         plan->status = PLAN_OPTIMAL;
+    if (plan->status == PLAN_OPTIMAL && options->objective == OBJECTIVE_AFFINITY &&
+        plan->has_bound && plan->affinity_bound - plan->affinity_after <= 1e-9)
+        plan->affinity_bound = plan->affinity_after; /* what is proven has no gap */
 }
 
 /* The best that hubs finds for 1, 3, 10, 30 … restarts, up to those of the plan. Each point has its
