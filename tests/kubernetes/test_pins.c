@@ -260,6 +260,82 @@ static void test_rule_5_required_pins_on_two_hosts_are_exact_and_even(void **sta
     kubernetes_orchestrator.close(hard);
 }
 
+/* Do all the user's terms ask for just these hosts, and is there one constraint that spreads over
+ * them? */
+static void pinned_in_every_term(const char *name, const char *hosts)
+{
+    AUTO_JSON json_t *workload = shop_get(&shop, "deployments", name);
+    const json_t *spec = kube_get(kube_path(workload, "spec", "template"), "spec");
+    const json_t *terms =
+        kube_get(kube_get(kube_path(spec, "affinity", "nodeAffinity"),
+                          "requiredDuringSchedulingIgnoredDuringExecution"),
+                 "nodeSelectorTerms");
+    const json_t *term;
+    size_t i;
+    assert_int_equal(json_array_size(terms), 2);
+    assert_int_equal(json_array_size(kube_get(spec, "topologySpreadConstraints")), 1);
+    json_array_foreach(terms, i, term)
+    {
+        const json_t *asked = kube_get(term, "matchExpressions");
+        assert_int_equal(json_array_size(asked), 2); /* the user's, and ours */
+        assert_string_equal(kube_text(json_array_get(asked, 0), "key"),
+                            i == 0 ? "kubernetes.io/os" : "kubernetes.io/hostname");
+        AUTO_FREE char *values =
+            json_dumps(kube_get(json_array_get(asked, 1), "values"), JSON_COMPACT);
+        assert_string_equal(values, hosts);
+    }
+}
+
+static char *template_fields(const char *name)
+{
+    AUTO_JSON json_t *workload = shop_get(&shop, "deployments", name);
+    const json_t *spec = kube_get(kube_path(workload, "spec", "template"), "spec");
+    AUTO_JSON json_t *fields = json_pack("[O?,O?]", json_object_get(spec, "affinity"),
+                                         json_object_get(spec, "topologySpreadConstraints"));
+    return json_dumps(fields, JSON_COMPACT);
+}
+
+static void test_second_required_move_replaces_the_hosts_in_every_term_and_is_undone_alone(
+    void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    AUTO_FREE char *first = NULL, *second = NULL;
+    void *hard = shop_orchestrator(
+        &shop, (const char *const[]){"pin", "required", "foreign_affinity", "merge", NULL});
+    assert_true(shop_deploy(
+        &shop, "firm", 4,
+        ",\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{"
+        "\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"kubernetes.io/os\","
+        "\"operator\":\"In\",\"values\":[\"linux\"]}]},{\"matchExpressions\":[{\"key\":"
+        "\"kubernetes.io/hostname\",\"operator\":\"Exists\"}]}]}}}"));
+    AUTO_FREE char *original = template_fields("firm");
+    placed(hard, 1, "firm", (const char *const[]){"fake-2", "fake-5", NULL}, 2, &first);
+    settles(hard, 1, "firm", SETTLE_APPLIED);
+    pinned_in_every_term("firm", "[\"fake-2\",\"fake-5\"]");
+    AUTO_FREE char *pinned = template_fields("firm");
+
+    placed(hard, 2, "firm", (const char *const[]){"fake-3", "fake-6", NULL}, 2, &second);
+    settles(hard, 2, "firm", SETTLE_APPLIED);
+    pinned_in_every_term("firm", "[\"fake-3\",\"fake-6\"]");
+    assert_int_equal(shop_pods_on(&shop, "firm", "fake-3"), 2);
+    assert_int_equal(shop_pods_on(&shop, "firm", "fake-6"), 2);
+
+    assert_int_equal(shop_undo(hard, &shop, 2, "firm", second, &err), 0);
+    settles(hard, 2, "firm", SETTLE_APPLIED);
+    AUTO_FREE char *back = template_fields("firm");
+    assert_string_equal(back, pinned);
+    assert_int_equal(shop_pods_on(&shop, "firm", "fake-2"), 2);
+    assert_int_equal(shop_pods_on(&shop, "firm", "fake-5"), 2);
+    assert_int_equal(shop_undo(hard, &shop, 1, "firm", first, &err), 0);
+    settles(hard, 1, "firm", SETTLE_APPLIED);
+    AUTO_FREE char *at_last = template_fields("firm");
+    assert_string_equal(at_last, original);
+    AUTO_JSON json_t *workload = shop_get(&shop, "deployments", "firm");
+    assert_null(kube_text(kube_path(workload, "metadata", "annotations"), MARK_ANNOTATION));
+    kubernetes_orchestrator.close(hard);
+}
+
 static void test_required_pin_when_nobody_takes_its_pods_fails_before_the_deadline(void **state)
 {
     (void)state;
@@ -447,6 +523,8 @@ int main(void)
             test_rule_6_preferred_pin_when_a_neighbour_keeps_it_off_is_missed_and_stays),
         cmocka_unit_test(test_rule_6_pod_when_evicted_afterwards_is_displaced),
         cmocka_unit_test(test_rule_5_required_pins_on_two_hosts_are_exact_and_even),
+        cmocka_unit_test(
+            test_second_required_move_replaces_the_hosts_in_every_term_and_is_undone_alone),
         cmocka_unit_test(test_required_pin_when_nobody_takes_its_pods_fails_before_the_deadline),
         cmocka_unit_test(test_rule_13_names_when_two_nodes_share_a_hostname_label_are_told_apart),
         cmocka_unit_test(test_rule_7_budget_when_it_allows_nothing_forbids_the_move),
