@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/http/gather.h"
 #include "adapters/http/http.h"
 #include "adapters/http/source_http.h"
 #include "adapters/kubernetes/access.h"
@@ -20,6 +21,12 @@
 #define THROTTLE_TRIES 5  /* of a write that was not looked at: some 10 s by our own backoff */
 #define THROTTLE_MS 500
 #define THROTTLE_MAX_MS 5000
+#define AHEAD_WIDTH 8 /* requests at the same time */
+
+struct ahead { /* asked for before it is needed */
+    char *path;
+    struct gathered *answer;
+};
 
 struct kube_api {
     struct source source; /* a copy: its files are read again when the server refuses us */
@@ -27,6 +34,9 @@ struct kube_api {
     struct kube_credential credential; /* a plugin's */
     bool has_credential;
     struct http *http; /* NULL: to be made (again) */
+    struct gather *gather; /* over `http`; NULL: nothing was asked for ahead yet */
+    struct ahead *ahead;
+    size_t n_ahead;
     int64_t timeout_ms, attempts, mib;
     int (*may_write)(void *ctx, struct err *err); /* NULL: always */
     void *may_write_ctx;
@@ -66,11 +76,22 @@ int kube_api_open(const struct source *source, struct kube_api **out, struct err
     return 0;
 }
 
+/* The connection, and what goes over it. */
+static void disconnect(struct kube_api *api)
+{
+    kube_api_ahead_end(api);
+    gather_free(api->gather);
+    api->gather = NULL;
+    http_free(api->http);
+    api->http = NULL;
+}
+
 void kube_api_close(struct kube_api *api)
 {
     if (!api)
         return;
-    http_free(api->http);
+    disconnect(api);
+    free(api->ahead);
     kube_credential_wipe(&api->credential);
     kube_access_free(api->access);
     source_wipe(&api->source);
@@ -107,10 +128,8 @@ static int need_credential(struct kube_api *api, bool again, struct err *err)
     struct kube_credential credential;
     if (kube_exec_run(api->access, &credential, err))
         return -1;
-    if (credential.cert_pem || api->credential.cert_pem) { /* the connection bears it */
-        http_free(api->http);
-        api->http = NULL;
-    }
+    if (credential.cert_pem || api->credential.cert_pem) /* the connection bears it */
+        disconnect(api);
     kube_credential_wipe(&api->credential);
     api->credential = credential;
     api->has_credential = true;
@@ -125,8 +144,7 @@ static int read_again(struct kube_api *api, struct err *err)
     struct kube_access *access = NULL;
     if (kube_access_find(&api->source, &access, err))
         return -1;
-    http_free(api->http);
-    api->http = NULL;
+    disconnect(api);
     kube_access_free(api->access);
     api->access = access;
     return 0;
@@ -233,6 +251,28 @@ static int call_error(const struct kube_api *api, struct call *call, struct err 
                    status->message);
 }
 
+/* Perhaps asked for already: then with all that was, and one answer for one call. */
+static int call_get(struct kube_api *api, struct http *http, struct call *call, struct err *err)
+{
+    for (size_t i = 0; i < api->n_ahead; i++) {
+        if (strcmp(api->ahead[i].path, call->path) != 0)
+            continue;
+        const struct http_answer *answer;
+        struct ahead ahead = api->ahead[i];
+        api->ahead[i] = api->ahead[--api->n_ahead];
+        int rc = gather_wait(ahead.answer, &answer, err);
+        call->answer = (struct http_answer){.status = answer->status,
+                                            .retry_after_ms = answer->retry_after_ms,
+                                            .attempts = answer->attempts};
+        if (answer->body.size > 0)
+            buf_add(&call->answer.body, answer->body.data, answer->body.size);
+        gathered_free(ahead.answer);
+        free(ahead.path);
+        return rc;
+    }
+    return http_get(http, call->path, &call->answer, err);
+}
+
 static int call_once(struct kube_api *api, struct call *call, bool again, struct err *err)
 {
     struct http *http;
@@ -242,7 +282,7 @@ static int call_once(struct kube_api *api, struct call *call, bool again, struct
         return -1;
     int rc = call->body ? http_send(http, call->method, call->path, call->content_type, call->body,
                                     call->size, &call->answer, err)
-                        : http_get(http, call->path, &call->answer, err);
+                        : call_get(api, http, call, err);
     call->status.code = call->answer.status;
     if (rc && call->answer.status)
         call_error(api, call, err);
@@ -339,6 +379,7 @@ int kube_api_send(struct kube_api *api, const char *method, const char *path,
     AUTO_FREE char *text = body ? json_dumps(body, JSON_COMPACT) : mem_strdup("");
     if (!text)
         return err_set(err, ERR_INTERNAL, "%s %s: body is no JSON", method, path);
+    kube_api_ahead_end(api); /* what was read before a write is not news after it */
     struct call call = {.method = method,
                         .path = path,
                         .content_type = content_type,
@@ -359,6 +400,41 @@ static char *page_path(const char *path, const char *next)
         http_escape(&out, next);
     }
     return buf_take(&out);
+}
+
+/* --- asking ahead --- */
+
+/* Takes the path. */
+static void ahead_add(struct kube_api *api, char *path)
+{
+    struct http *http;
+    struct err why = ERR_INIT; /* whoever asks for it in earnest is told */
+    if (kube_api_connect(api, false, &http, &why) == 0 && !api->gather)
+        api->gather = gather_new(http, AHEAD_WIDTH, &why);
+    if (!api->gather) {
+        free(path);
+        return;
+    }
+    *ARRAY_PUSH(api->ahead, api->n_ahead) =
+        (struct ahead){path, gather_get(api->gather, path, (size_t)api->mib << 20)};
+}
+
+void kube_api_ahead_get(struct kube_api *api, const char *path)
+{
+    ahead_add(api, mem_strdup(path));
+}
+
+void kube_api_ahead_list(struct kube_api *api, const char *path)
+{
+    ahead_add(api, page_path(path, NULL));
+}
+
+void kube_api_ahead_end(struct kube_api *api)
+{
+    for (; api->n_ahead > 0; api->n_ahead--) {
+        gathered_free(api->ahead[api->n_ahead - 1].answer);
+        free(api->ahead[api->n_ahead - 1].path);
+    }
 }
 
 int kube_api_listed(const json_t *list, const char *path, struct err *err)

@@ -87,6 +87,14 @@ int kube_api_list(struct kube_api *api, const char *path,
                   int (*page)(void *ctx, const json_t *list, bool again, struct err *err),
                   void *ctx, char **version, struct kube_status *status, struct err *err);
 
+/* Asks for it now, together with all else that is asked for ahead, and keeps the answer for the next
+ * kube_api_get() of the same path, or for the first page of the next kube_api_list(). Errors come
+ * there. */
+void kube_api_ahead_get(struct kube_api *api, const char *path);
+void kube_api_ahead_list(struct kube_api *api, const char *path);
+/* Forgets what nobody has asked for since; so does every kube_api_send(). */
+void kube_api_ahead_end(struct kube_api *api);
+
 /* A request that may change something. Sent once, unless the server says that it did not look at it:
  * throttled (429, by Retry-After or our own backoff, not for a disruption budget) and 401 (the token
  * is read again, once). After ERR_UNREACHABLE nobody knows: read the object. `body` and `out` may be

@@ -35,8 +35,8 @@ int service_name_parse(const char *service, struct service_name *out)
     return *out->name && !strchr(out->name, '/') && (!second || out->kind_size) ? 0 : -1;
 }
 
-int event_workload(struct kube_api *api, const char *service, json_t **out, const char **plural,
-                   struct err *err)
+int event_workload(struct kube_api *api, const char *service, bool recent, json_t **out,
+                   const char **plural, struct err *err)
 {
     struct service_name name;
     if (service_name_parse(service, &name) < 0)
@@ -46,7 +46,8 @@ int event_workload(struct kube_api *api, const char *service, json_t **out, cons
         if (name.kind && (strlen(kinds[i].kind) != name.kind_size ||
                           strncasecmp(name.kind, kinds[i].kind, name.kind_size) != 0))
             continue;
-        AUTO_FREE char *path = kube_api_path("apps/v1", space, kinds[i].plural, name.name);
+        AUTO_FREE char *plain = kube_api_path("apps/v1", space, kinds[i].plural, name.name);
+        AUTO_FREE char *path = mem_printf("%s%s", plain, recent ? "?resourceVersion=0" : "");
         struct err why = ERR_INIT;
         if (kube_api_get(api, path, out, NULL, &why) == 0) {
             *plural = kinds[i].plural;
@@ -121,7 +122,7 @@ int event_post(struct kube_api *api, const struct announcement *what, const char
 {
     AUTO_JSON json_t *workload = NULL;
     const char *plural;
-    if (event_workload(api, what->service, &workload, &plural, err) < 0)
+    if (event_workload(api, what->service, true, &workload, &plural, err) < 0)
         return -1;
     AUTO_JSON json_t *event =
         event_encode(workload, kind_of(plural), what, reporter, clock_wall_ms());

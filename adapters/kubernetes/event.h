@@ -14,10 +14,10 @@ struct service_name {
 };
 int service_name_parse(const char *service, struct service_name *out);
 
-/* The Deployment or StatefulSet that a service name means. Caller decrefs *out; *plural is static.
- * ERR_NOT_FOUND. */
-int event_workload(struct kube_api *api, const char *service, json_t **out, const char **plural,
-                   struct err *err);
+/* The Deployment or StatefulSet that a service name means; `recent`: some milliseconds old will do,
+ * which is cheaper. Caller decrefs *out; *plural is static. ERR_NOT_FOUND. */
+int event_workload(struct kube_api *api, const char *service, bool recent, json_t **out,
+                   const char **plural, struct err *err);
 
 /* The Event of an announcement on that workload; `reporter` is our identity. Pure. New reference.
  */

@@ -418,7 +418,7 @@ static int settle_marked(struct kube_orchestrator *o, const json_t *workload, st
 }
 
 /* Is our rollout still on its way, by what the server had in its cache? Most looks end here; whatever
- * else it shows is read anew. */
+ * else it shows is read anew: the end of the rollout together with its pods. */
 static bool is_waiting(struct kube_orchestrator *o, const struct placement *p,
                        struct pin_memory *memory, struct settle_report *out)
 {
@@ -429,9 +429,14 @@ static bool is_waiting(struct kube_orchestrator *o, const struct placement *p,
         return false;
     pin_of(o, p, &pin);
     AUTO(mark) struct mark *mark = mark_of(workload, &odd);
-    if (!is_mark_of(mark, p, &pin) || !mark_holds(mark, workload) ||
-        rollout_state(workload, out->detail, sizeof out->detail) != ROLLOUT_WAITING)
+    if (!is_mark_of(mark, p, &pin) || !mark_holds(mark, workload))
         return false;
+    if (rollout_state(workload, out->detail, sizeof out->detail) != ROLLOUT_WAITING) {
+        AUTO_FREE char *path = world_path(workload);
+        kube_api_ahead_get(o->api, path);
+        world_pods_ahead(o, workload, true);
+        return false;
+    }
     memory->placed = true;
     return settle_stuck(o, workload, memory, out, &odd) == 0;
 }
@@ -458,9 +463,9 @@ static void settle_unblock(struct kube_orchestrator *o, const json_t *workload,
                                 : "is in the way and cannot be evicted yet");
 }
 
-static int settled(void *ctx, const struct placement *p, struct settle_report *out, struct err *err)
+static int settle(struct kube_orchestrator *o, const struct placement *p, struct settle_report *out,
+                  struct err *err)
 {
-    struct kube_orchestrator *o = ctx;
     struct pin_memory *memory = orchestrator_memory(o, p);
     AUTO_JSON json_t *workload = NULL;
     struct err odd = ERR_INIT;
@@ -493,6 +498,14 @@ static int settled(void *ctx, const struct placement *p, struct settle_report *o
         snprintf(out->detail, sizeof out->detail, "another hand took the pin and its mark out");
     }
     return 0;
+}
+
+static int settled(void *ctx, const struct placement *p, struct settle_report *out, struct err *err)
+{
+    struct kube_orchestrator *o = ctx;
+    int rc = settle(o, p, out, err);
+    kube_api_ahead_end(o->api);
+    return rc;
 }
 
 /* --- undo --- */

@@ -93,6 +93,9 @@ json_t *world_items(struct kube_orchestrator *o, const char *path, bool optional
 int world_pods(struct kube_orchestrator *o, const json_t *workload, bool recent, json_t **sets,
                json_t **pods, struct err *err);
 
+/* Asks for what world_pods() will read; the caller ends it with kube_api_ahead_end(). */
+void world_pods_ahead(struct kube_orchestrator *o, const json_t *workload, bool recent);
+
 /* What conduct.h looks at, read just now; fills the arrays, which world_wipe() frees. */
 struct world {
     json_t *sets, *pods, *own, *budgets, *quotas, *autoscalers, *services, *rollouts, *claims;

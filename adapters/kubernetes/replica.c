@@ -204,7 +204,7 @@ static int find_either(struct replica *r, const char *service, const char *rathe
 {
     AUTO_JSON json_t *workload = NULL;
     const char *plural;
-    if (event_workload(r->api, service, &workload, &plural, err))
+    if (event_workload(r->api, service, false, &workload, &plural, err))
         return -1;
     AUTO_BUF struct buf path = BUF_INIT;
     AUTO_FREE char *pods = kube_api_path("v1", meta_text(workload, "namespace"), "pods", NULL);

@@ -164,19 +164,28 @@ static json_t *items_known(struct kube_orchestrator *o, const char *path, bool o
     return items;
 }
 
+static char *recent_in_space(const json_t *workload, const char *group, const char *plural)
+{
+    AUTO_FREE char *plain = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
+    return mem_printf("%s?%s", plain, &RECENT[1]);
+}
+
 static json_t *known_in_space(struct kube_orchestrator *o, const json_t *workload,
                               const char *group, const char *plural, struct err *err)
 {
-    AUTO_FREE char *plain = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
-    AUTO_FREE char *path = mem_printf("%s?%s", plain, &RECENT[1]);
+    AUTO_FREE char *path = recent_in_space(workload, group, plural);
     return items_known(o, path, true, KNOWN_MS, err);
 }
 
 /* Quotas, which our own moves use up. Where there are none there is nothing to. */
+static char *quotas_path(const json_t *workload)
+{
+    return kube_api_path("v1", text_of(workload, "namespace"), "resourcequotas", NULL);
+}
+
 static json_t *read_quotas(struct kube_orchestrator *o, const json_t *workload, struct err *err)
 {
-    AUTO_FREE char *path =
-        kube_api_path("v1", text_of(workload, "namespace"), "resourcequotas", NULL);
+    AUTO_FREE char *path = quotas_path(workload);
     json_t *items = known_find(o, path);
     if (items)
         return json_incref(items);
@@ -187,10 +196,14 @@ static json_t *read_quotas(struct kube_orchestrator *o, const json_t *workload, 
 }
 
 /* Budgets are other people's promises: read as they are now, and they must be readable. */
+static char *budgets_path(const json_t *workload)
+{
+    return kube_api_path("policy/v1", text_of(workload, "namespace"), "poddisruptionbudgets", NULL);
+}
+
 static json_t *read_budgets(struct kube_orchestrator *o, const json_t *workload, struct err *err)
 {
-    AUTO_FREE char *path =
-        kube_api_path("policy/v1", text_of(workload, "namespace"), "poddisruptionbudgets", NULL);
+    AUTO_FREE char *path = budgets_path(workload);
     return world_items(o, path, false, err);
 }
 
@@ -239,22 +252,44 @@ static char *selector_query(const json_t *selector)
     return buf_take(&query);
 }
 
-static json_t *selected(struct kube_orchestrator *o, const json_t *workload, const char *group,
-                        const char *plural, bool recent, struct err *err)
+static char *selected_path(const json_t *workload, const char *group, const char *plural,
+                           bool recent)
 {
     AUTO_FREE char *path = kube_api_path(group, text_of(workload, "namespace"), plural, NULL);
     AUTO_FREE char *query = selector_query(kube_path(workload, "spec", "selector"));
-    AUTO_FREE char *all = mem_printf("%s?%s%s", path, query, recent ? RECENT : "");
-    return world_items(o, all, false, err);
+    return mem_printf("%s?%s%s", path, query, recent ? RECENT : "");
+}
+
+static json_t *selected(struct kube_orchestrator *o, const json_t *workload, const char *group,
+                        const char *plural, bool recent, struct err *err)
+{
+    AUTO_FREE char *path = selected_path(workload, group, plural, recent);
+    return world_items(o, path, false, err);
+}
+
+/* A StatefulSet's pods are its own, without sets. */
+static bool has_sets(const json_t *workload)
+{
+    const char *kind = kube_text(workload, "kind");
+    return !kind || strcmp(kind, "Deployment") == 0;
+}
+
+void world_pods_ahead(struct kube_orchestrator *o, const json_t *workload, bool recent)
+{
+    if (has_sets(workload)) {
+        AUTO_FREE char *sets = selected_path(workload, "apps/v1", "replicasets", recent);
+        kube_api_ahead_list(o->api, sets);
+    }
+    AUTO_FREE char *pods = selected_path(workload, "v1", "pods", recent);
+    kube_api_ahead_list(o->api, pods);
 }
 
 int world_pods(struct kube_orchestrator *o, const json_t *workload, bool recent, json_t **sets,
                json_t **pods, struct err *err)
 {
-    const char *kind = kube_text(workload, "kind");
-    bool own = kind && strcmp(kind, "Deployment") != 0; /* the pods are its own, without sets */
-    AUTO_JSON json_t *list = own ? json_array()
-                                 : selected(o, workload, "apps/v1", "replicasets", recent, err);
+    AUTO_JSON json_t *list = has_sets(workload)
+                                 ? selected(o, workload, "apps/v1", "replicasets", recent, err)
+                                 : json_array();
     json_t *found = list ? selected(o, workload, "v1", "pods", recent, err) : NULL;
     if (!found)
         return -1;
@@ -265,10 +300,15 @@ int world_pods(struct kube_orchestrator *o, const json_t *workload, bool recent,
 
 /* --- nodes --- */
 
-static int read_node(struct kube_orchestrator *o, const char *name, json_t *list, struct err *err)
+static char *node_path(const char *name)
 {
     AUTO_FREE char *plain = kube_api_path("v1", NULL, "nodes", name);
-    AUTO_FREE char *path = mem_printf("%s?%s", plain, &RECENT[1]);
+    return mem_printf("%s?%s", plain, &RECENT[1]);
+}
+
+static int read_node(struct kube_orchestrator *o, const char *name, json_t *list, struct err *err)
+{
+    AUTO_FREE char *path = node_path(name);
     json_t *node = known_find(o, path);
     if (node) {
         json_array_append(list, node);
@@ -308,16 +348,22 @@ static int read_hostname(struct kube_orchestrator *o, struct pin_host *host, con
     return 0;
 }
 
-static int read_target_pods(struct kube_orchestrator *o, const char *node, json_t *list,
-                            struct err *err)
+static char *target_pods_path(const char *node)
 {
-    AUTO_BUF struct buf path = BUF_INIT;
+    struct buf path = BUF_INIT;
     AUTO_FREE char *selector =
         mem_printf("spec.nodeName=%s,status.phase!=Succeeded,status.phase!=Failed", node);
     buf_puts(&path, "/api/v1/pods?fieldSelector=");
     http_escape(&path, selector);
     buf_puts(&path, RECENT);
-    AUTO_JSON json_t *pods = world_items(o, path.data, false, err);
+    return buf_take(&path);
+}
+
+static int read_target_pods(struct kube_orchestrator *o, const char *node, json_t *list,
+                            struct err *err)
+{
+    AUTO_FREE char *path = target_pods_path(node);
+    AUTO_JSON json_t *pods = world_items(o, path, false, err);
     if (!pods)
         return -1;
     json_array_extend(list, pods);
@@ -451,8 +497,36 @@ static int read_around(struct kube_orchestrator *o, const json_t *workload, stru
     return 0;
 }
 
-int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
-               struct world *out, struct err *err)
+static void list_ahead(struct kube_orchestrator *o, const char *path)
+{
+    if (!known_find(o, path))
+        kube_api_ahead_list(o->api, path);
+}
+
+/* What world_read() is certain to read, all at the same time: one after the other, the ways to the
+ * server and back are most of what a move takes. */
+static void read_ahead(struct kube_orchestrator *o, const json_t *workload, const struct pin *pin)
+{
+    AUTO_FREE char *budgets = budgets_path(workload), *quotas = quotas_path(workload);
+    AUTO_FREE char *autoscalers =
+        recent_in_space(workload, "autoscaling/v2", "horizontalpodautoscalers");
+    world_pods_ahead(o, workload, true);
+    kube_api_ahead_list(o->api, budgets);
+    list_ahead(o, autoscalers);
+    if (!pin)
+        return;
+    list_ahead(o, quotas);
+    for (size_t i = 0; i < pin->n_hosts; i++) {
+        AUTO_FREE char *node = node_path(pin->hosts[i].node);
+        AUTO_FREE char *pods = target_pods_path(pin->hosts[i].node);
+        if (!known_find(o, node))
+            kube_api_ahead_get(o->api, node);
+        kube_api_ahead_list(o->api, pods);
+    }
+}
+
+static int read_all(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
+                    struct world *out, struct err *err)
 {
     if (read_around(o, workload, out, err))
         return -1;
@@ -466,6 +540,15 @@ int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *
     if (!out->rollouts || read_targets(o, pin, out, err) || read_sources(o, out, err))
         return -1;
     return pin->kind == PIN_REQUIRED ? find_scaler(o, err) : 0;
+}
+
+int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
+               struct world *out, struct err *err)
+{
+    read_ahead(o, workload, pin);
+    int rc = read_all(o, workload, pin, out, err);
+    kube_api_ahead_end(o->api);
+    return rc;
 }
 
 void world_wipe(struct world *w)

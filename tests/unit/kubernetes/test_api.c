@@ -279,6 +279,85 @@ static void test_list_when_it_expires_for_ever_then_given_up(void **state)
     assert_true(pages.began < 10);
 }
 
+static void read_one(struct server *s, const char *path)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *object = NULL;
+    if (kube_api_get(s->api, path, &object, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_non_null(json_object_get(object, "kind"));
+}
+
+static void test_ahead_when_asked_for_then_each_answer_is_used_once(void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    struct pages pages = {0};
+    kube_api_ahead_get(s->api, "/x");
+    kube_api_ahead_get(s->api, "/y");
+    kube_api_ahead_list(s->api, "/list");
+    read_one(s, "/y");
+    read_one(s, "/x");
+    assert_int_equal(kube_api_list(s->api, "/list", take, &pages, NULL, NULL, &err), 0);
+    assert_int_equal(pages.items, 4);
+    assert_int_equal(s->requests, 5); /* three pages */
+    read_one(s, "/x");
+    assert_int_equal(s->requests, 6);
+}
+
+static void test_ahead_when_the_server_fails_then_errors_and_repeats_are_those_of_a_read(void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    struct kube_status status;
+    AUTO_JSON json_t *object = NULL;
+    s->refusals = 1;
+    s->status = 503;
+    s->body = "";
+    s->retry_after = "0";
+    kube_api_ahead_get(s->api, "/x");
+    read_one(s, "/x");
+    assert_int_equal(s->requests, 2);
+    s->refusals = 1;
+    s->status = 404;
+    s->body = STATUS(404, "NotFound", "");
+    kube_api_ahead_get(s->api, "/x");
+    assert_int_equal(kube_api_get(s->api, "/x", &object, &status, &err), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_string_equal(status.reason, "NotFound");
+}
+
+static void test_ahead_when_the_token_is_refused_then_each_read_says_so(void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    struct kube_status status;
+    AUTO_JSON json_t *object = NULL;
+    snprintf(s->token, sizeof s->token, "Bearer new");
+    kube_api_ahead_get(s->api, "/x");
+    kube_api_ahead_get(s->api, "/y"); /* goes with the connection when the credentials are read again */
+    assert_int_equal(kube_api_get(s->api, "/x", &object, &status, &err), -1);
+    assert_int_equal(status.code, 401);
+    assert_int_equal(kube_api_get(s->api, "/y", &object, &status, &err), -1);
+    assert_int_equal(status.code, 401);
+    snprintf(s->token, sizeof s->token, "Bearer old");
+    read_one(s, "/x");
+}
+
+static void test_ahead_when_something_is_written_then_read_after_it(void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    kube_api_ahead_get(s->api, "/x");
+    kube_api_ahead_get(s->api, "/y");
+    read_one(s, "/x"); /* both are asked for now */
+    assert_int_equal(send_one(s, NULL, &err), 0);
+    int before = s->requests;
+    read_one(s, "/y");
+    assert_int_equal(s->requests, before + 1);
+    kube_api_ahead_get(s->api, "/x"); /* nobody comes for it: it ends with the connection */
+}
+
 static void test_path_when_parts_are_strange_then_escaped(void **state)
 {
     (void)state;
@@ -301,6 +380,10 @@ int main(void)
         TEST(test_token_when_replaced_then_the_new_one_is_used),
         TEST(test_list_when_its_token_expires_then_begun_anew),
         TEST(test_list_when_it_expires_for_ever_then_given_up),
+        TEST(test_ahead_when_asked_for_then_each_answer_is_used_once),
+        TEST(test_ahead_when_the_server_fails_then_errors_and_repeats_are_those_of_a_read),
+        TEST(test_ahead_when_the_token_is_refused_then_each_read_says_so),
+        TEST(test_ahead_when_something_is_written_then_read_after_it),
         TEST(test_path_when_parts_are_strange_then_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
