@@ -224,10 +224,22 @@ double placement_local_share(const struct model *model, const struct affinity *r
     double local = 0, total = 0;
 
     for (size_t i = 0; i < n; i++) {
+        if (model_pair_weight(model, rows[i].level, rows[i].a, rows[i].b) <= 0)
+            continue;
         local += (double)rows[i].count * row_share(spread, &rows[i], placement);
         total += (double)rows[i].count;
     }
     return total > 0 ? local / total : 0;
+}
+
+int64_t affinity_messages(const struct model *model, const struct affinity *rows, size_t n)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (model_pair_weight(model, rows[i].level, rows[i].a, rows[i].b) > 0)
+            count += rows[i].count; /* at most the total */
+    return count;
 }
 
 int placement_hosts_used(const struct model *model, const int *placement)
@@ -272,7 +284,8 @@ double placement_response_ms(const struct model *model, const int *placement)
 
     for (size_t i = 0; i < model->n_messages; i++) {
         const struct message *row = &model->messages[i];
-        if (row->mean_ms < 0 || row->count == 0)
+        if (row->mean_ms < 0 || row->count == 0 ||
+            model_pair_weight(model, row->level, row->src, row->dst) <= 0)
             continue;
         double from = row_rtt_us(model, before, row, now);
         double to = row_rtt_us(model, after, row, placement);

@@ -38,10 +38,13 @@ void affinity_sort(const struct model *model, struct affinity *rows, size_t n);
  * service rows degree · Σ_host min(x_a/d_a, x_b/d_b) (design.md 7). Summation in row order. */
 double placement_score(const struct model *model, const struct affinity *rows, size_t n,
                        const int *placement);
-/* Share of all messages (rows' counts) whose ends are on one host under the placement, by the same
- * form; NaN never: 0 when nothing is counted. */
+/* Share of all messages that count (affinity_messages) whose ends are on one host under the
+ * placement, by the same form; NaN never: 0 when nothing is counted. */
 double placement_local_share(const struct model *model, const struct affinity *rows, size_t n,
                              const int *placement);
+/* Messages of the rows whose traffic counts: not those between tenants (interfaces.md 1.9 rule 14: by
+ * them anybody who may post spans could have a plan of others put back), nor those of weight 0. */
+int64_t affinity_messages(const struct model *model, const struct affinity *rows, size_t n);
 /* Hosts with at least one placed instance. */
 int placement_hosts_used(const struct model *model, const int *placement);
 /* The model's own placement, n_instances long; caller frees. */
@@ -50,7 +53,8 @@ int *model_placement(const struct model *model);
 /* Mean response time per message in ms that the model predicts under `placement`: each directed
  * message row's mean_ms with the round trip between its ends' present hosts taken out and that
  * between the new hosts put in (never below 0). A row whose latencies are unknown keeps its mean_ms,
- * so that figures of two placements speak of the same messages; rows without mean_ms count nothing.
+ * so that figures of two placements speak of the same messages; rows without mean_ms, and those that
+ * do not count (affinity_messages), count nothing.
  * Between services with replicas the round trip is the mean over what a load balancer that prefers
  * its own host sends. < 0 when nothing is known. */
 double placement_response_ms(const struct model *model, const int *placement);

@@ -262,8 +262,9 @@ static int compare(struct manager *m, const struct engine_cycle *c, const char *
         metrics_local_ratio(m->metrics, app->name, savings->local_realised);
     AUTO_FREE int *before = model_placement(d->model);
     AUTO_FREE bool *mended = model_rules_mended(d->model, before, made->placement);
-    switch (verify_judge(savings, app->objective, app->worse_tolerance, analysis->count,
-                         mended != NULL, why, why_size)) {
+    switch (verify_judge(savings, app->objective, app->worse_tolerance,
+                         affinity_messages(now, analysis->rows, analysis->n_rows), mended != NULL,
+                         why, why_size)) {
     case VERIFY_KEEP:
         ev->verdict = VERDICT_OK;
         break;

@@ -32,7 +32,8 @@ void verify_measure(const struct model *model, const struct analysis *analysis, 
 {
     int *now = model_placement(model);
     out->hosts_realised = placement_hosts_used(model, now);
-    if (analysis->count >= VERIFY_MIN_MESSAGES) { /* else shares are chance, or of nothing at all */
+    /* With fewer, shares are chance, or of nothing at all. */
+    if (affinity_messages(model, analysis->rows, analysis->n_rows) >= VERIFY_MIN_MESSAGES) {
         out->affinity_realised = placement_score(model, analysis->rows, analysis->n_rows, now);
         out->response_realised_ms = placement_response_ms(model, now);
         out->local_realised = placement_local_share(model, analysis->rows, analysis->n_rows, now);

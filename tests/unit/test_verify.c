@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "model/base/mem.h"
 #include "model/manager/verify.h"
 
 static void test_judge_when_worse_beyond_tolerance_then_says_what_and_how_much(void **state)
@@ -123,7 +124,6 @@ static void test_predict_and_measure_then_each_side_by_its_own_model(void **stat
     AUTO(model) struct model *now = small_model();
     now->instances[1].host = 0;
     now->messages[0].mean_ms = 7;
-    analysis->count = 40;
     verify_measure(now, analysis, &s);
     assert_int_equal(s.hosts_realised, 1);
     assert_true(s.local_realised == 1 && s.affinity_realised == 1);
@@ -138,10 +138,35 @@ static void test_measure_when_too_few_messages_then_only_hosts_are_known(void **
     AUTO(analysis) struct analysis *analysis = analysis_new();
     *ARRAY_PUSH(analysis->rows, analysis->n_rows) =
         (struct affinity){LEVEL_INSTANCE, 0, 1, 1, 29, -1};
-    analysis->count = VERIFY_MIN_MESSAGES - 1;
     verify_measure(now, analysis, &s);
     assert_int_equal(s.hosts_realised, 2);
     assert_true(s.affinity_realised < 0 && s.local_realised < 0 && s.response_realised_ms < 0);
+}
+
+/* Whoever may post spans could else have the plans of others put back. */
+static void test_rule_14_measure_when_another_tenant_calls_far_and_slowly_then_no_matter(
+    void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    struct savings s = {.affinity_realised = -1, .response_realised_ms = -1, .local_realised = -1};
+    AUTO(model) struct model *now = small_model();
+    AUTO(analysis) struct analysis *analysis = analysis_new();
+    model_add_instance(now, "c", model_add_service(now, "c", &err), 1, &err);
+    now->instances[1].host = 0;
+    for (int i = 0; i < 3; i++)
+        now->services[i].tenant = mem_strdup(i < 2 ? "ours" : "theirs");
+    *ARRAY_PUSH(now->messages, now->n_messages) =
+        (struct message){LEVEL_INSTANCE, 2, 0, 9000, -1, 500};
+    *ARRAY_PUSH(analysis->rows, analysis->n_rows) =
+        (struct affinity){LEVEL_INSTANCE, 0, 2, 0, 9000, -1};
+    verify_measure(now, analysis, &s); /* theirs alone is too little to judge by */
+    assert_true(s.affinity_realised < 0 && s.local_realised < 0 && s.response_realised_ms < 0);
+    *ARRAY_PUSH(analysis->rows, analysis->n_rows) =
+        (struct affinity){LEVEL_INSTANCE, 0, 1, 1, 40, -1};
+    verify_measure(now, analysis, &s);
+    assert_true(s.affinity_realised == 1 && s.local_realised == 1);
+    assert_true(s.response_realised_ms == 10);
 }
 
 int main(void)
@@ -150,6 +175,8 @@ int main(void)
         cmocka_unit_test(test_judge_when_worse_beyond_tolerance_then_says_what_and_how_much),
         cmocka_unit_test(test_predict_and_measure_then_each_side_by_its_own_model),
         cmocka_unit_test(test_measure_when_too_few_messages_then_only_hosts_are_known),
+        cmocka_unit_test(
+            test_rule_14_measure_when_another_tenant_calls_far_and_slowly_then_no_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
