@@ -103,7 +103,7 @@ static const struct cli_option plan_options[] = {
     {0, "granularity", "STEP", "instance (the default) or service: what one move is", false},
     {0, "frontier", NULL, "the best plans for every number of moves", false},
     {0, "seed", "N", "of planners that draw lots; default 0", false},
-    {0, "iterations", "N", "repeats a search that --time-limit cut (`iterations` of its plan)", false},
+    {0, "iterations", "N", "repeats a search that this --time-limit cut (`iterations` of its plan)", false},
     {0, "exit-code", NULL, "exit 10 when the plan holds moves", false},
     {0, NULL, NULL, NULL, false},
 };
