@@ -292,8 +292,9 @@ static int place_once(struct kube_orchestrator *o, const struct placement *p, st
     if (pin_fields_equal(&mark->before, &then))
         return err_set(err, ERR_CONFLICT, "is pinned there already; its pods were placed elsewhere");
     AUTO_FREE char *text = mark_encode(mark);
-    int rc = mark->patched ? write_patch(o, workload, &then, text, &after, err)
-                           : write_apply(o, workload, mark, &after, err);
+    int rc = mark->patched || owners_patched(workload)
+                 ? write_patch(o, workload, &then, text, &after, err)
+                 : write_apply(o, workload, mark, &after, err);
     if (rc)
         return rc;
     memory->placed = true;

@@ -86,6 +86,16 @@ bool owners_own(const json_t *workload, const owners_path path)
     return false;
 }
 
+bool owners_patched(const json_t *workload)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(kube_path(workload, "metadata", "managedFields"), i, entry)
+        if (is_ours(entry) && !is_of_part(entry) && !owner_of(entry).apply)
+            return true;
+    return false;
+}
+
 int64_t owners_time_ms(const char *text)
 {
     struct tm tm = {0};

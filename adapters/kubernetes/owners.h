@@ -28,6 +28,10 @@ bool owners_newest(const json_t *workload, const owners_path path, struct owner 
 /* Do we own it? By apply or by update. */
 bool owners_own(const json_t *workload, const owners_path path);
 
+/* Have we patched it (undone a later move, marked a pin), so that we own something by update? An apply
+ * of ours would be in conflict with ourselves then. */
+bool owners_patched(const json_t *workload);
+
 /* "2026-11-20T23:45:00Z", also with fractions, as wall time; -1 where it is no time of UTC. */
 int64_t owners_time_ms(const char *text);
 

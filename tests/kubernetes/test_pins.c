@@ -107,7 +107,7 @@ static void test_second_move_when_undone_returns_to_the_first_and_release_to_the
 {
     (void)state;
     struct err err = ERR_INIT;
-    AUTO_FREE char *first = NULL, *second = NULL;
+    AUTO_FREE char *first = NULL, *second = NULL, *third = NULL;
     int64_t restarts = 0;
     const struct app_scope app = {.name = "shop"};
     assert_true(shop_deploy(&shop, "twice", 1, ",\"affinity\":{}"));
@@ -124,6 +124,12 @@ static void test_second_move_when_undone_returns_to_the_first_and_release_to_the
     settles(pins, 2, "twice", SETTLE_APPLIED);
     AUTO_FREE char *back = shop_affinity(&shop, "twice");
     assert_string_equal(back, pinned);
+    placed(pins, 3, "twice", NODE(two), 1, &third); /* what an undo wrote is in nobody's way */
+    settles(pins, 3, "twice", SETTLE_APPLIED);
+    assert_int_equal(shop_undo(pins, &shop, 3, "twice", third, &err), 0);
+    settles(pins, 3, "twice", SETTLE_APPLIED);
+    AUTO_FREE char *again = shop_affinity(&shop, "twice");
+    assert_string_equal(again, pinned);
 
     assert_int_equal(kubernetes_orchestrator.release(pins, &app, "shop/twice", true, &restarts, &err),
                      0);

@@ -192,6 +192,12 @@ static void test_rule_3_stale_preferred_pin_is_left_and_marked_until_its_nodes_a
         assert_int_equal(relieve(soft, "soft", NO_LIMIT), 0);
     while (stale_of("soft", stale)[0] && clock_mono_ms() < until);
     assert_string_equal(stale, "");
+    AUTO_FREE char *next = shop_other_node(&shop, "soft", NODES);
+    AUTO_FREE char *saved = NULL; /* the workload's next move replaces it */
+    struct err err = ERR_INIT;
+    if (shop_place(soft, &shop, 2, "soft", NODE(next), 1, &saved, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(shop_settle(soft, &shop, 2, "soft").state, SETTLE_APPLIED);
     kubernetes_orchestrator.close(soft);
 }
 
