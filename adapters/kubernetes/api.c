@@ -304,7 +304,7 @@ static int call_run(struct kube_api *api, struct call *call, struct err *err)
             return 0;
         if (call->status.code == 401 && !renewed) {
             renewed = true; /* files and plugins are asked again */
-        } else if (was_throttled(call) && tries < THROTTLE_TRIES) {
+        } else if (was_throttled(call) && api->attempts > 1 && tries < THROTTLE_TRIES) {
             int64_t pause = http_pause_ms(++tries, THROTTLE_MS, THROTTLE_MAX_MS,
                                           (uint64_t)clock_mono_ms());
             int64_t asked = call->status.retry_after_ms;
@@ -315,37 +315,43 @@ static int call_run(struct kube_api *api, struct call *call, struct err *err)
     }
 }
 
+/* Whatever else answers at that address, a proxy's page say, is not the API: all of its objects say
+ * their kind. */
 static json_t *call_tree(const struct call *call, struct err *err)
 {
     json_t *tree =
         json_parse(call->answer.body.data ? call->answer.body.data : "", call->answer.body.size,
                    &json_limits_document, err);
-    if (tree && !json_is_object(tree)) {
+    bool api = strncmp(call->path, "/api", 4) == 0; /* "/api/…", "/apis/…" */
+    if (tree && (!json_is_object(tree) || (api && !kube_text(tree, "kind")))) {
         json_decref(tree);
         tree = NULL;
-        err_set(err, ERR_INPUT, "is no object");
+        err_set(err, ERR_INPUT, "is no object of the API");
     }
     if (!tree)
         err_prefix(err, "%s %.*s: answer", call->method, (int)strcspn(call->path, "?"), call->path);
     return tree;
 }
 
-/* Runs it and hands out the object of the answer, where one is wanted. */
+/* Runs it and hands out the object of the answer, where one is wanted; there must be one. */
 static int call_object(struct kube_api *api, struct call *call, json_t **out,
                        struct kube_status *status, struct err *err)
 {
-    json_t *tree = NULL;
     int rc = call_run(api, call, err);
+    json_t *tree = rc == 0 ? call_tree(call, err) : NULL;
     if (status)
         *status = call->status;
-    if (rc == 0 && out) {
-        tree = call_tree(call, err);
-        rc = tree ? 0 : -1;
-    }
     http_answer_wipe(&call->answer);
-    if (rc == 0 && out)
+    if (tree && out)
         *out = tree;
-    return rc;
+    else
+        json_decref(tree);
+    return tree ? 0 : -1;
+}
+
+bool kube_api_absent(const struct kube_status *status)
+{
+    return (status->code == 404 && strcmp(status->reason, "NotFound") == 0) || status->code == 410;
 }
 
 char *kube_api_path(const char *group_version, const char *space, const char *plural,
@@ -370,6 +376,17 @@ int kube_api_get(struct kube_api *api, const char *path, json_t **out, struct ku
 {
     struct call call = {.method = "GET", .path = path, .answer = HTTP_ANSWER_INIT};
     return call_object(api, &call, out, status, err);
+}
+
+int kube_api_find(struct kube_api *api, const char *path, json_t **out, struct err *err)
+{
+    struct kube_status status;
+    if (kube_api_get(api, path, out, &status, err) == 0)
+        return 0;
+    return err->kind != ERR_NOT_FOUND || kube_api_absent(&status)
+               ? -1
+               : err_set(err, ERR_UNREACHABLE, "GET %s: status %ld, but not of the API", path,
+                         status.code);
 }
 
 int kube_api_send(struct kube_api *api, const char *method, const char *path,

@@ -7,7 +7,7 @@
  *   ERR_NOT_FOUND    404, 410
  *   ERR_CONFLICT     409
  *   ERR_REFUSED      401, 403, 422 and other 4xx; 429 because of a disruption budget
- *   ERR_INPUT        an answer that is not what the API promises
+ *   ERR_INPUT        an answer that is not what the API promises; nobody knows what became of a write
  *   ERR_TOO_LARGE    an answer above max_mib
  *   ERR_CONFIG       options, kubeconfig, credentials */
 #ifndef REMAP_KUBERNETES_API_H
@@ -66,6 +66,10 @@ struct kube_status {
     int64_t retry_after_ms; /* -1: not said */
 };
 
+/* Does the API itself say that the object is not there? A 404 of anybody else in between says nothing
+ * of it. */
+bool kube_api_absent(const struct kube_status *status);
+
 /* "/apis/apps/v1/namespaces/SPACE/PLURAL/NAME", parts escaped; "/api/v1/…" for group "v1". `space`
  * NULL: all, or cluster-scoped; `name` NULL: the collection. Caller frees. */
 char *kube_api_path(const char *group_version, const char *space, const char *plural,
@@ -75,6 +79,10 @@ char *kube_api_path(const char *group_version, const char *space, const char *pl
  * NULL here and below. Caller json_decref()s *out. */
 int kube_api_get(struct kube_api *api, const char *path, json_t **out, struct kube_status *status,
                  struct err *err);
+
+/* An object that may be gone: ERR_NOT_FOUND only where the API itself says so, ERR_UNREACHABLE where
+ * somebody else does. */
+int kube_api_find(struct kube_api *api, const char *path, json_t **out, struct err *err);
 
 /* ERR_INPUT where an answer of 200 is no list: what anybody else answered must not count as none. */
 int kube_api_listed(const json_t *list, const char *path, struct err *err);
@@ -96,9 +104,9 @@ void kube_api_ahead_list(struct kube_api *api, const char *path);
 void kube_api_ahead_end(struct kube_api *api);
 
 /* A request that may change something. Sent once, unless the server says that it did not look at it:
- * throttled (429, by Retry-After or our own backoff, not for a disruption budget) and 401 (the token
- * is read again, once). After ERR_UNREACHABLE nobody knows: read the object. `body` and `out` may be
- * NULL. */
+ * throttled (429, by Retry-After or our own backoff, not for a disruption budget; not where the source
+ * says one attempt) and 401 (the token is read again, once). After ERR_UNREACHABLE nobody knows: read
+ * the object. `body` and `out` may be NULL. */
 int kube_api_send(struct kube_api *api, const char *method, const char *path,
                   const char *content_type, const json_t *body, json_t **out,
                   struct kube_status *status, struct err *err);

@@ -49,7 +49,7 @@ int event_workload(struct kube_api *api, const char *service, bool recent, json_
         AUTO_FREE char *plain = kube_api_path("apps/v1", space, kinds[i].plural, name.name);
         AUTO_FREE char *path = mem_printf("%s%s", plain, recent ? "?resourceVersion=0" : "");
         struct err why = ERR_INIT;
-        if (kube_api_get(api, path, out, NULL, &why) == 0) {
+        if (kube_api_find(api, path, out, &why) == 0) {
             *plural = kinds[i].plural;
             return 0;
         }

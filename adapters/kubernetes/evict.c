@@ -20,7 +20,7 @@ int kube_evict(struct kube_api *api, const json_t *pod, struct kube_status *stat
     AUTO_FREE char *path = mem_printf("%s/eviction", pods);
     struct err why = ERR_INIT;
     if (kube_api_send(api, "POST", path, "application/json", body, NULL, status, &why) == 0 ||
-        status->code == 404)
+        kube_api_absent(status))
         return 0;
     *err = why;
     return -1;

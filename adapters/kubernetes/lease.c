@@ -191,7 +191,7 @@ static int take(struct lease *lease, int64_t now_ms, struct err *err)
 static int look(struct lease *lease, int64_t now_ms, struct err *err)
 {
     json_t *object = NULL;
-    if (kube_api_get(lease->api, lease->path, &object, NULL, err) == 0) {
+    if (kube_api_find(lease->api, lease->path, &object, err) == 0) {
         observe(lease, object, now_ms);
         return 0;
     }

@@ -137,7 +137,7 @@ static json_t *pod_get(struct replica *r, const char *instance, struct err *err)
     if (split(instance, &space, &name, err))
         return NULL;
     AUTO_FREE char *path = kube_api_path("v1", space, "pods", name);
-    return kube_api_get(r->api, path, &pod, NULL, err) == 0 ? pod : NULL;
+    return kube_api_find(r->api, path, &pod, err) == 0 ? pod : NULL;
 }
 
 struct search {

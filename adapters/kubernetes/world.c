@@ -32,7 +32,7 @@ static int get_kind(struct kube_orchestrator *o, size_t kind, const char *space,
 {
     AUTO_FREE char *plain = kube_api_path("apps/v1", space, kinds[kind].plural, name);
     AUTO_FREE char *path = mem_printf("%s%s", plain, recent ? "?resourceVersion=0" : "");
-    if (kube_api_get(o->api, path, out, NULL, err))
+    if (kube_api_find(o->api, path, out, err))
         return -1;
     json_object_set_new(*out, "kind", json_string(kinds[kind].kind));
     json_object_set_new(*out, "apiVersion", json_string("apps/v1"));

@@ -1,0 +1,38 @@
+/* faulty.h - a server with one fault at a time, which no real server can be made to show, and what its
+ * users must say of each. */
+#ifndef REMAP_TESTS_FAULTY_H
+#define REMAP_TESTS_FAULTY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "model/base/err.h"
+
+#define PATIENCE_MS 8000 /* a loaded machine; the longest here waits for one time-out of 300 ms */
+
+struct fault {
+    const char *name;
+    const char *answer; /* sent after the request; NULL: nothing, until the client goes away */
+    const char *again;  /* then sent for ever; NULL: nothing, and the connection is closed */
+    enum err_kind kind, or_kind;
+    const char *text;
+};
+
+#define FAULTY_JSON \
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+
+extern const struct fault faults[];
+extern const size_t n_faults;
+
+/* One per program, as cmocka's group fixtures. */
+int faulty_start(void **state);
+int faulty_stop(void **state);
+const char *faulty_url(void);
+/* From now on; `reads`: the body of what every GET gets instead, or NULL. Both are borrowed. */
+void faulty_set(const struct fault *fault, const char *reads);
+
+/* Opened descriptors of this process. */
+int faulty_descriptors(void);
+/* A kubeconfig for it in a file of its own; caller unlinks and frees. */
+char *faulty_kubeconfig(const char *url);
+
+#endif
