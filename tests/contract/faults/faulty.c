@@ -49,7 +49,7 @@ const struct fault faults[] = {
 const size_t n_faults = ARRAY_LEN(faults);
 
 static struct faulty {
-    int fd, port;
+    int fd;
     pthread_t thread;
     _Atomic(const struct fault *) fault;
     _Atomic(const char *) reads;
@@ -57,9 +57,8 @@ static struct faulty {
     char url[64];
 } fx;
 
-static bool send_all(int fd, const char *text)
+bool faulty_send(int fd, const char *text, size_t size)
 {
-    size_t size = strlen(text);
     while (size) {
         ssize_t sent = send(fd, text, size, MSG_NOSIGNAL);
         if (sent <= 0)
@@ -68,6 +67,23 @@ static bool send_all(int fd, const char *text)
         size -= (size_t)sent;
     }
     return true;
+}
+
+int faulty_listen(char url[64])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) || listen(fd, 64) ||
+        getsockname(fd, (struct sockaddr *)&address, &size))
+        return -1;
+    snprintf(url, 64, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    return fd;
+}
+
+static bool send_all(int fd, const char *text)
+{
+    return faulty_send(fd, text, strlen(text));
 }
 
 /* The head and, where it is short enough to come along, the body. True: it is a GET. */
@@ -117,14 +133,10 @@ static void *serve(void *arg)
 int faulty_start(void **state)
 {
     (void)state;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    fx.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fx.fd < 0 || bind(fx.fd, (struct sockaddr *)&address, size) || listen(fx.fd, 16) ||
-        getsockname(fx.fd, (struct sockaddr *)&address, &size))
-        return -1;
+    fx.fd = faulty_listen(fx.url);
     fx.fault = &faults[0];
-    snprintf(fx.url, sizeof fx.url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    if (fx.fd < 0)
+        return -1;
     return pthread_create(&fx.thread, NULL, serve, NULL);
 }
 

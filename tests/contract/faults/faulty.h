@@ -30,6 +30,11 @@ const char *faulty_url(void);
 /* From now on; `reads`: the body of what every GET gets instead, or NULL. Both are borrowed. */
 void faulty_set(const struct fault *fault, const char *reads);
 
+/* For servers of their own: a socket that listens on a free port of 127.0.0.1, -1 when there is none; all
+ * of a text, false when the client has gone. */
+int faulty_listen(char url[64]);
+bool faulty_send(int fd, const char *text, size_t size);
+
 /* Opened descriptors of this process. */
 int faulty_descriptors(void);
 /* A kubeconfig for it in a file of its own; caller unlinks and frees. */

@@ -4,9 +4,8 @@
 #include "adapters/adapter.h"
 #include "adapters/identity.h"
 #include "model/base/clock.h"
-#include "tests/support/server.h"
+#include "tests/contract/faults/faulty.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +23,7 @@
 #define TRACES 300
 #define LIMIT 10 /* traces of a page */
 #define FAULTY 3 /* this request of a run is the faulty one, where it is one */
-#define PATIENCE_MS 30000 /* a loaded machine; the longest here waits for two time-outs of 1 s */
+#define SLICES_MS 30000 /* a loaded machine; the longest here waits for two time-outs of 1 s */
 
 enum mood {
     HONEST,
@@ -72,18 +71,6 @@ static void put_traces(const char *request, struct buf *out)
     buf_puts(out, "]");
 }
 
-static bool send_all(int fd, const char *text, size_t size)
-{
-    while (size) {
-        ssize_t sent = send(fd, text, size, MSG_NOSIGNAL);
-        if (sent <= 0)
-            return false;
-        text += sent;
-        size -= (size_t)sent;
-    }
-    return true;
-}
-
 static void answer(int fd, const char *request)
 {
     static const char later[] = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3600\r\n"
@@ -97,7 +84,7 @@ static void answer(int fd, const char *request)
     if (fx.mood == REVERSED)
         usleep((useconds_t)(3 - number % 4) * 5000); /* only an order; nothing depends on it */
     if (fx.mood == THROTTLED && faulty) {
-        send_all(fd, later, sizeof later - 1);
+        faulty_send(fd, later, sizeof later - 1);
         return;
     }
     if (fx.mood == PROMISING && faulty)
@@ -107,9 +94,9 @@ static void answer(int fd, const char *request)
     if (fx.mood == ENDLESS)
         size += 1000000;
     buf_printf(&head, "HTTP/1.1 200 OK\r\nContent-Length: %ld\r\nConnection: close\r\n\r\n", size);
-    if (!send_all(fd, head.data, head.size) || !send_all(fd, body.data, body.size))
+    if (!faulty_send(fd, head.data, head.size) || !faulty_send(fd, body.data, body.size))
         return;
-    while (fx.mood == ENDLESS && send_all(fd, " ", 1))
+    while (fx.mood == ENDLESS && faulty_send(fd, " ", 1))
         usleep(10000);
 }
 
@@ -152,13 +139,9 @@ static void *serve(void *arg)
 static int setup(void **state)
 {
     (void)state;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    fx.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fx.fd < 0 || bind(fx.fd, (struct sockaddr *)&address, size) || listen(fx.fd, 64) ||
-        getsockname(fx.fd, (struct sockaddr *)&address, &size))
+    fx.fd = faulty_listen(fx.url);
+    if (fx.fd < 0)
         return -1;
-    snprintf(fx.url, sizeof fx.url, "http://127.0.0.1:%d", ntohs(address.sin_port));
     return pthread_create(&fx.thread, NULL, serve, NULL);
 }
 
@@ -248,7 +231,7 @@ static void test_slices_when_one_cannot_be_read_then_the_same_cause_in_time(void
             int64_t began = clock_mono_ms();
             struct result r = read_window(rows[i].mood, parallel[p]);
             int64_t took = clock_mono_ms() - began;
-            if (r.rc != -1 || r.err.kind != rows[i].kind || !r.err.text[0] || took > PATIENCE_MS)
+            if (r.rc != -1 || r.err.kind != rows[i].kind || !r.err.text[0] || took > SLICES_MS)
                 fail_msg("mood %d, parallel %s: %d in %lld ms, %s: %s", rows[i].mood, parallel[p],
                          r.rc, (long long)took, err_kind_name(r.err.kind), r.err.text);
         }
