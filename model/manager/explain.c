@@ -218,8 +218,25 @@ static const char *end_fixed_why(const struct context *c, enum level level, int 
     return why;
 }
 
+/* A row of degree 0 that has traffic: it was not to count (interfaces.md 1.9 rule 14; contract.md 7). */
+static void put_counts_not(const struct context *c, const struct affinity *row, struct buf *out)
+{
+    const struct service *a = &c->model->services[end_service(c, row->level, row->a)];
+    const struct service *b = &c->model->services[end_service(c, row->level, row->b)];
+    if (a->tenant && b->tenant && strcmp(a->tenant, b->tenant) != 0) {
+        buf_printf(out, "their tenants differ (%s, %s): such traffic places nothing", a->tenant,
+                   b->tenant);
+    } else {
+        buf_puts(out, "their traffic weighs nothing, so nothing is gained together");
+    }
+}
+
 static void put_why_not(const struct context *c, const struct affinity *row, struct buf *out)
 {
+    if (row->degree <= 0) {
+        put_counts_not(c, row, out);
+        return;
+    }
     int64_t seq = 0;
     const char *state = NULL, *why = NULL;
     const char *a = end_name(c, row->level, row->a), *b = end_name(c, row->level, row->b);

@@ -125,6 +125,20 @@ static void test_affinity_when_one_may_not_move_then_said(void **state)
                  "and the planner found no better place for both with the room there is");
 }
 
+static void test_rule_14_affinity_when_tenants_differ_then_said(void **state)
+{
+    struct decision *d = *state;
+    add_row(d, "cart-2", "db-1", 0);
+    assert_first(d, "not",
+                 "cart-2 (not placed) and db-1 (n1) stay apart: their traffic weighs nothing, so "
+                 "nothing is gained together");
+    d->model->services[1].tenant = mem_strdup("shop");
+    d->model->services[2].tenant = mem_strdup("bank");
+    assert_first(d, "not",
+                 "cart-2 (not placed) and db-1 (n1) stay apart: their tenants differ (shop, bank): "
+                 "such traffic places nothing");
+}
+
 static void test_affinity_when_services_come_closer_then_shares(void **state)
 {
     add_row(*state, "cart", "db", 0.5); /* one of two carts comes to db */
@@ -216,6 +230,7 @@ int main(void)
         TEST(test_affinity_when_planner_discarded_it_then_its_reason),
         TEST(test_affinity_when_nobody_may_move_then_both_reasons),
         TEST(test_affinity_when_one_may_not_move_then_said),
+        TEST(test_rule_14_affinity_when_tenants_differ_then_said),
         TEST(test_affinity_when_services_come_closer_then_shares),
         TEST(test_affinity_when_no_plan_then_said),
         TEST(test_affinities_when_beyond_the_limit_then_counted),
