@@ -257,6 +257,8 @@ static int check_conduct(struct kube_orchestrator *o, const json_t *workload,
                         .now_ms = clock_wall_ms(),
                         .options = o->conduct};
     const char *rule = conduct_problem(&c, why, sizeof why);
+    if (rule && strcmp(rule, "rollout") == 0 && !rollout_seen(workload))
+        return err_set(err, ERR_TIMEOUT, "%s", why); /* ask again */
     if (rule && strcmp(rule, "room") == 0 && has_ending(w.target_pods))
         return err_set(err, ERR_TIMEOUT, "%s, as long as pods there leave", why); /* ask again */
     return rule ? err_set(err, ERR_CONFLICT, "%s", why) : 0;

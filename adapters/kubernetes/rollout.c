@@ -74,10 +74,15 @@ static enum rollout_state stateful_state(const json_t *workload, char *why, size
     return ROLLOUT_DONE;
 }
 
-enum rollout_state rollout_state(const json_t *workload, char *why, size_t size)
+bool rollout_seen(const json_t *workload)
 {
     int64_t generation = kube_number(kube_get(workload, "metadata"), "generation", 0);
-    if (status_of(workload, "observedGeneration") < generation) {
+    return status_of(workload, "observedGeneration") >= generation;
+}
+
+enum rollout_state rollout_state(const json_t *workload, char *why, size_t size)
+{
+    if (!rollout_seen(workload)) {
         snprintf(why, size, "the controller has not seen the change yet");
         return ROLLOUT_WAITING;
     }

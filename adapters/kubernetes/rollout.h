@@ -16,6 +16,11 @@ enum rollout_state {
 /* Of a Deployment or StatefulSet as just read; `why` gets a line unless done. */
 enum rollout_state rollout_state(const json_t *workload, char *why, size_t size);
 
+/* Has the controller seen the newest generation? For a moment after every write it has not: of a
+ * Deployment its annotations count too (kubernetes/kubernetes:pkg/registry/apps/deployment/strategy.go),
+ * so also when no rollout follows. */
+bool rollout_seen(const json_t *workload);
+
 /* `maxSurge` and `maxUnavailable` of a Deployment in pods (kubernetes/kubectl:pkg/util/deployment:
  * percentages of the replicas, surge rounded up, unavailable down, never both 0). Recreate, and
  * StatefulSets, stop first: surge 0. */

@@ -175,7 +175,14 @@ int shop_place(void *ctx, const struct shop *shop, int64_t seq, const char *name
     struct placement p = {.cycle = CYCLE, .seq = seq, .service = service, .targets = targets};
     for (; nodes[p.n_targets]; p.n_targets++)
         targets[p.n_targets] = (struct placement_count){nodes[p.n_targets], each};
-    return kubernetes_orchestrator.place(ctx, &p, saved, err);
+    int64_t until = clock_mono_ms() + SHOP_WAIT_MS;
+    int rc = kubernetes_orchestrator.place(ctx, &p, saved, err);
+    while (rc && err->kind == ERR_TIMEOUT && clock_mono_ms() < until) { /* as the executor does */
+        clock_sleep_ms(POLL_MS);
+        *err = (struct err)ERR_INIT;
+        rc = kubernetes_orchestrator.place(ctx, &p, saved, err);
+    }
+    return rc;
 }
 
 struct settle_report shop_settle(void *ctx, const struct shop *shop, int64_t seq, const char *name)

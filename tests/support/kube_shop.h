@@ -45,7 +45,8 @@ char *shop_other_node(const struct shop *shop, const char *name, int n);
 /* An orchestrator `kubernetes` for it; options are pairs of name and value, ended by NULL, besides
  * the kubeconfig and what would keep a young cluster quiet. */
 void *shop_orchestrator(const struct shop *shop, const char *const *options);
-/* Places the service's replicas, one on each of the nodes or, with a single node, all of them. */
+/* Places the service's replicas, one on each of the nodes or, with a single node, all of them; asks
+ * again for as long as the orchestrator says that it does not know yet. */
 int shop_place(void *ctx, const struct shop *shop, int64_t seq, const char *name,
                const char *const *nodes, int64_t each, char **saved, struct err *err);
 /* Looks until it is final. */
