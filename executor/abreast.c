@@ -284,6 +284,11 @@ void run_rebase(struct run *run)
         const struct move *gone = o.undo_of < 0 ? move_of(run, o.seq) : NULL;
         bool elsewhere = o.state == OUTCOME_MISSED || o.state == OUTCOME_PARTIAL ||
                          o.state == OUTCOME_DISPLACED;
+        if (gone && o.state != OUTCOME_APPLIED && o.state != OUTCOME_PARTIAL) {
+            snprintf(run->lost, sizeof run->lost, "move %lld (%.100s) was %s", (long long)o.seq,
+                     run->request->model->services[gone->service].name,
+                     outcome_state_name(o.state));
+        }
         if (gone && elsewhere && run->request->analysis) {
             discard_built_on(run, gone, &o);
         }

@@ -223,6 +223,13 @@ static int move_one(struct run *run, size_t at, struct view *view, struct err *e
     return stays < 0 ? -1 : stays;
 }
 
+/* What the outcomes told since mean for the moves that are still queued. */
+static void moves_judge(struct run *run)
+{
+    run_rebase(run);
+    run_reconsider(run);
+}
+
 /* The first move, and what can be begun beside it. With some under way the first may wait as well:
  * room that it lacks may be what they free. */
 static int moves_begin(struct run *run, struct err *err)
@@ -246,6 +253,10 @@ static int moves_begin(struct run *run, struct err *err)
             at += run->waits;
             model_free(held);
             held = NULL;
+            if (run->n_judged < run->drive.told.n) { /* discarded: is the rest still worth it? */
+                moves_judge(run);
+                at = 0;
+            }
         } else {
             at++;
         }
@@ -293,12 +304,16 @@ static int moves_step(struct run *run, struct err *err)
     } else if (run->waits) {
         ask_wait(&run->drive);
     }
-    run_rebase(run);
+    moves_judge(run);
     return 0;
 }
 
 int moves_make(struct run *run, struct err *err)
 {
+    if (run->request->lost) {
+        snprintf(run->lost, sizeof run->lost, "moves of it were discarded in an earlier attempt");
+        run_reconsider(run);
+    }
     while (run->n_queue > 0 && !run_stopped(run)) {
         const char *paused;
         if (kept_paused(run->drive.kept, &paused)) {

@@ -126,15 +126,23 @@ static int read_ms(const struct jval *object, const char *key, int64_t min, int6
     return jval_int(&v, min, MAX_MS, out, err);
 }
 
+static int read_share(const struct jval *object, const char *key, double *out, struct err *err)
+{
+    struct jval v = jval_get(object, key);
+    return jval_absent(&v) ? 0 : jval_real(&v, 0, 1, out, err);
+}
+
 static int read_options(const struct jval *root, struct request *r, struct err *err)
 {
     static const char *const keys[] = {"ready_timeout_ms", "poll_ms",   "move_stateful",
                                        "start_wait_ms",    "max_moves", "max_parallel",
+                                       "min_gain",         "min_plan_gain", "lost",
                                        NULL};
     struct jval v = jval_get(root, "options");
     struct jval stateful = jval_get(&v, "move_stateful"), max = jval_get(&v, "max_moves");
     r->max_moves = -1;
     r->max_parallel = 1;
+    r->min_gain = r->min_plan_gain = -1;
     return jval_object(&v, keys, err) < 0 ||
                    read_ms(&v, "ready_timeout_ms", 0, &r->ready_timeout_ms, err) < 0 ||
                    read_ms(&v, "poll_ms", 1, &r->poll_ms, err) < 0 ||
@@ -142,6 +150,9 @@ static int read_options(const struct jval *root, struct request *r, struct err *
                    jval_bool(&stateful, &r->move_stateful, err) < 0 ||
                    jval_opt_int(&v, "max_parallel", 1, MODEL_MAX_INSTANCES, &r->max_parallel,
                                 err) < 0 ||
+                   jval_opt_bool(&v, "lost", &r->lost, err) < 0 ||
+                   read_share(&v, "min_gain", &r->min_gain, err) < 0 ||
+                   read_share(&v, "min_plan_gain", &r->min_plan_gain, err) < 0 ||
                    (!jval_null(&max) &&
                     jval_int(&max, 0, MODEL_MAX_INSTANCES, &r->max_moves, err) < 0)
                ? -1

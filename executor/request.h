@@ -17,7 +17,9 @@ struct request {
     int64_t poll_ms;          /* between two looks */
     int64_t start_wait_ms;    /* for replicas born meanwhile to get ready for being steered */
     int64_t max_moves;        /* of this cycle; -1: no limit */
+    double min_gain, min_plan_gain; /* as in the app's configuration; < 0: moves are not judged */
     int64_t max_parallel;     /* moves of different services side by side; 1: one after the other */
+    bool lost; /* moves of the plan were discarded in an earlier attempt: they are not in `plan` */
     bool move_stateful;
     struct model *model;
     struct analysis *analysis; /* NULL: none given */

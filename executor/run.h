@@ -17,6 +17,7 @@ struct run {
     bool waits;                      /* it did so just now */
     bool landed; /* one of them, since the cluster was last inspected for more to begin */
     size_t n_judged;    /* outcomes told, as far as the queue has heard of them */
+    char lost[200];     /* a move that is not made, since the queue was judged; empty: none */
     char stopped[1200]; /* why the plan stopped; empty: it did not */
 };
 
@@ -60,6 +61,10 @@ void moves_queue(struct run *run);
 int moves_make(struct run *run, struct err *err);
 /* Tells the rest of the queue as discarded. */
 void moves_discard(struct run *run, const char *why);
+
+/* worth.c: where a move is not made, the rest of the queue is judged again by min_gain and
+ * min_plan_gain of the request: what is no longer worth its restarts is discarded. */
+void run_reconsider(struct run *run);
 
 /* newborn.c: steers replicas born during the plan by affinity (§5.6). */
 int newborn_steer(struct run *run, struct err *err);

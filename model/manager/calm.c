@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
-
-#define SCORE_EPSILON 1e-9 /* scores are compared after rounding to 1e-9 (algorithms.md 0) */
+#include "model/plan_worth.h"
 
 struct work {
     const struct config_app *app;
@@ -49,66 +48,6 @@ static size_t n_left(const struct work *w)
     return n;
 }
 
-/* --- subsets --- */
-
-static void move_copy(struct move *to, const struct move *from)
-{
-    *to = *from;
-    to->sources =
-        from->n_sources ? mem_dup(from->sources, from->n_sources * sizeof *from->sources) : NULL;
-    to->targets =
-        from->n_targets ? mem_dup(from->targets, from->n_targets * sizeof *from->targets) : NULL;
-}
-
-/* True when every move of the 0-terminated list is in the plan. */
-static bool cycle_whole(const struct plan *plan, const int *cycle)
-{
-    for (; *cycle; cycle++) {
-        bool found = false;
-        for (size_t i = 0; i < plan->n_moves && !found; i++)
-            found = plan->moves[i].seq == *cycle;
-        if (!found)
-            return false;
-    }
-    return true;
-}
-
-static void copy_cycles(struct plan *to, const struct plan *from)
-{
-    for (size_t i = 0; i < from->n_cycles; i++) {
-        size_t n = 0;
-        if (!cycle_whole(to, from->cycles[i]))
-            continue;
-        while (from->cycles[i][n])
-            n++;
-        *ARRAY_PUSH(to->cycles, to->n_cycles) = mem_dup(from->cycles[i], (n + 1) * sizeof(int));
-    }
-    to->unordered = to->n_cycles > 0;
-}
-
-struct plan *calm_subset(const struct plan *plan, const struct model *model,
-                         const struct affinity *rows, size_t n_rows,
-                         bool (*keep)(void *ctx, const struct move *move), void *ctx)
-{
-    struct plan *out = plan_new();
-    out->requested = mem_strdup(plan->requested);
-    out->planner = mem_strdup(plan->planner);
-    out->why = mem_strdup(plan->why);
-    out->objective = plan->objective;
-    out->granularity = plan->granularity;
-    out->status = PLAN_FEASIBLE; /* the proof was of the whole */
-    out->hosts_bound = plan->hosts_bound;
-    out->coverage = plan->coverage;
-    out->has_bound = plan->has_bound;
-    out->affinity_bound = plan->affinity_bound;
-    for (size_t i = 0; i < plan->n_moves; i++)
-        if (keep(ctx, &plan->moves[i]))
-            move_copy(ARRAY_PUSH(out->moves, out->n_moves), &plan->moves[i]);
-    copy_cycles(out, plan);
-    plan_measure(out, model, rows, n_rows);
-    return out;
-}
-
 static bool keep_staying(void *ctx, const struct move *move)
 {
     const struct work *w = ctx;
@@ -117,7 +56,7 @@ static bool keep_staying(void *ctx, const struct move *move)
 
 static struct plan *kept_plan(struct work *w)
 {
-    return calm_subset(w->plan, w->model, w->rows, w->n_rows, keep_staying, w);
+    return plan_subset(w->plan, w->model, w->rows, w->n_rows, keep_staying, w);
 }
 
 /* --- each move by itself --- */
@@ -224,15 +163,6 @@ static void break_cycles(struct work *w)
     }
 }
 
-static bool in_cycle(const struct work *w, int seq)
-{
-    for (size_t k = 0; k < w->plan->n_cycles; k++)
-        for (const int *s = w->plan->cycles[k]; *s; s++)
-            if (*s == seq)
-                return true;
-    return false;
-}
-
 /* Each move against what those before it left: the moves that relied on room that one left out
  * would have made have to stay too. */
 static void fit_in_order(struct work *w)
@@ -244,7 +174,8 @@ static void fit_in_order(struct work *w)
         int host = -1;
         if (!stays(w, i))
             continue;
-        const char *why = in_cycle(w, move->seq) ? NULL : plan_walk_problem(walk, move, &host);
+        const char *why =
+            plan_in_cycle(w->plan, move->seq) ? NULL : plan_walk_problem(walk, move, &host);
         if (!why) {
             plan_walk_apply(walk, move);
             continue;
@@ -282,87 +213,18 @@ static void fit(struct work *w)
 
 /* --- worth --- */
 
-/* The kept moves by what they move, to find them from a row of affinities. */
-struct movers {
-    int *of_instance;  /* index of its move, -1 none */
-    int *first, *next; /* of each service, a list of moves */
-};
-
-static struct movers movers_new(const struct work *w, const struct plan *kept)
-{
-    struct movers m = {mem_array(w->model->n_instances + 1, sizeof(int)),
-                       mem_array(w->model->n_services + 1, sizeof(int)),
-                       mem_array(kept->n_moves + 1, sizeof(int))};
-    memset(m.of_instance, -1, (w->model->n_instances + 1) * sizeof(int));
-    memset(m.first, -1, (w->model->n_services + 1) * sizeof(int));
-    for (size_t k = 0; k < kept->n_moves; k++) {
-        const struct move *move = &kept->moves[k];
-        if (move->instance >= 0)
-            m.of_instance[move->instance] = (int)k;
-        m.next[k] = m.first[move->service];
-        m.first[move->service] = (int)k;
-    }
-    return m;
-}
-
-/* Adds what the row would lose without move k. */
-static void add_loss(const struct work *w, const struct plan *kept, const struct affinity *row,
-                     int k, int *placement, double *value)
-{
-    if (k < 0 || kept->moves[k].instance < 0)
-        return;
-    const struct move *move = &kept->moves[k];
-    value[k] += placement_score(w->model, row, 1, placement);
-    placement[move->instance] = move->source;
-    value[k] -= placement_score(w->model, row, 1, placement);
-    placement[move->instance] = move->target;
-}
-
-/* What the score would lose if one of the kept moves were not made, for each. The gain in order of
- * application would belittle the first of two moves that bring a pair to a new host. */
-static double *worths(const struct work *w, const struct plan *kept)
-{
-    double *value = mem_array(kept->n_moves, sizeof *value);
-    int *placement = mem_dup(kept->placement, kept->n_placement * sizeof *placement);
-    struct movers m = movers_new(w, kept);
-    for (size_t k = 0; k < kept->n_moves; k++)
-        if (kept->moves[k].instance < 0)
-            value[k] = kept->moves[k].gain;
-    for (size_t r = 0; r < w->n_rows; r++) {
-        const struct affinity *row = &w->rows[r];
-        if (row->level == LEVEL_INSTANCE) {
-            add_loss(w, kept, row, m.of_instance[row->a], placement, value);
-            add_loss(w, kept, row, m.of_instance[row->b], placement, value);
-            continue;
-        }
-        for (int k = m.first[row->a]; k >= 0; k = m.next[k])
-            add_loss(w, kept, row, k, placement, value);
-        for (int k = m.first[row->b]; k >= 0; k = m.next[k])
-            add_loss(w, kept, row, k, placement, value);
-    }
-    free(placement);
-    free(m.of_instance);
-    free(m.first);
-    free(m.next);
-    return value;
-}
-
 /* Leaves out the poorer half of the moves that are worth less than min_gain per restart. True when
- * it left something out. Skipped where the plan empties hosts: that is what it gains; and a move that
- * mends a rule is worth what it costs. */
+ * it left something out. What empties a host or mends a rule is worth what it costs (plan_worths).
+ */
 static bool filter_worth(struct work *w)
 {
     AUTO(plan) struct plan *kept = kept_plan(w);
-    if (kept->hosts_after < kept->hosts_before || kept->n_moves == 0 || w->app->min_gain <= 0)
+    if (kept->n_moves == 0 || w->app->min_gain <= 0)
         return false;
-    AUTO_FREE bool *mended = find_mended(w, kept);
-    double *value = worths(w, kept);
+    AUTO_FREE double *value = plan_worths(kept, w->model, w->rows, w->n_rows, w->app->min_gain);
     size_t poor = 0;
-    for (size_t k = 0; k < kept->n_moves; k++) {
-        double restarts = kept->moves[k].restarts > 0 ? (double)kept->moves[k].restarts : 1;
-        value[k] = mended && mended[kept->moves[k].service] ? INFINITY : value[k] / restarts;
-        poor += value[k] + SCORE_EPSILON < w->app->min_gain;
-    }
+    for (size_t k = 0; k < kept->n_moves; k++)
+        poor += value[k] + WORTH_EPSILON < w->app->min_gain;
     char text[120];
     for (size_t n = (poor + 1) / 2; poor > 0 && n > 0; n--) {
         size_t worst = 0;
@@ -376,7 +238,6 @@ static bool filter_worth(struct work *w)
                 leave_out(w, i, text);
         value[worst] = INFINITY;
     }
-    free(value);
     return poor > 0;
 }
 
@@ -390,7 +251,7 @@ static void answer(struct work *w, enum calm_answer what, const char *why)
 
 static bool plan_is_better(const struct plan *plan)
 {
-    return plan->affinity_after > plan->affinity_before + SCORE_EPSILON ||
+    return plan->affinity_after > plan->affinity_before + WORTH_EPSILON ||
            plan->hosts_after < plan->hosts_before;
 }
 
@@ -455,7 +316,7 @@ static void judge_kept(struct work *w)
     } else if (!mends && !plan_is_better(kept)) {
         answer(w, CALM_NOTHING, "what is left is better neither in score nor in hosts");
     } else if (!mends && kept->hosts_after >= kept->hosts_before &&
-               gain + SCORE_EPSILON < w->app->min_plan_gain) {
+               gain + WORTH_EPSILON < w->app->min_plan_gain) {
         snprintf(text, sizeof text, "gains %.4f in all, less than %g", gain, w->app->min_plan_gain);
         answer(w, CALM_NOTHING, text);
     } else if (kept->n_moves < w->plan->n_moves) {

@@ -5,7 +5,7 @@
  * A move is left out, with the reason, when its service is fixed or in rollout, when it or its
  * hosts were touched within the cool-down, when a host is under verification by another cycle,
  * when the limits of moves or restarts are reached, when what stays is worth too little per
- * restarted replica and mends no rule that is broken now, or when it does not fit without a move that
+ * restarted replica, empties no host and mends no rule that is broken now (plan_worths()), or when it does not fit without a move that
  * was left out. One in flight per
  * service needs no rule: the executor makes one move at a time, and a host or service of a cycle
  * that is not yet verified is busy. */
@@ -58,11 +58,5 @@ struct calm *calm_new(const struct config_app *app, const struct calm_facts *fac
                       const struct plan *plan);
 void calm_free(struct calm *calm);
 AUTO_DEFINE(calm)
-
-/* The plan without the moves whose seq `keep` refuses: placement, scores, counts measured anew. An
- * unordered plan stays so as long as a cycle of it is whole. */
-struct plan *calm_subset(const struct plan *plan, const struct model *model,
-                         const struct affinity *rows, size_t n_rows,
-                         bool (*keep)(void *ctx, const struct move *move), void *ctx);
 
 #endif

@@ -8,6 +8,7 @@
 #include "model/base/json.h"
 #include "model/manager/calm.h"
 #include "model/model_json.h"
+#include "model/plan_worth.h"
 
 /* Where replicas of a service cannot be steered one by one (design.md 7 "Granularity"). */
 static enum granularity own_granularity(const struct config *config, const struct config_app *app)
@@ -82,7 +83,7 @@ int plan_remaining(struct manager *m, const struct engine_cycle *cycle, bool und
         return -1;
     struct wanted w = {rows, n, undo, cycle->stop != STOP_NO};
     const struct docs *d = &m->docs;
-    *out = calm_subset(d->plan, d->model, d->analysis->rows, d->analysis->n_rows, wanted, &w);
+    *out = plan_subset(d->plan, d->model, d->analysis->rows, d->analysis->n_rows, wanted, &w);
     for (size_t i = 0; i < n; i++)
         move_row_wipe(&rows[i]);
     free(rows);

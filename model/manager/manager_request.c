@@ -247,9 +247,11 @@ void request_put_outcome(struct buf *out, const struct move_row *r)
 }
 
 /* Every intent of the cycle, also those of moves that an undo is about (with what their undo
- * needs), and every outcome that is known. */
-static int put_history(struct manager *m, int64_t cycle, struct buf *out, struct err *err)
+ * needs), and every outcome that is known. *lost: the executor has discarded moves. */
+static int put_history(struct manager *m, int64_t cycle, bool *lost, struct buf *out,
+                       struct err *err)
 {
+    *lost = false;
     struct move_row *rows = NULL;
     size_t n = 0;
     if (store_moves_load(m->store, cycle, &rows, &n, err) < 0)
@@ -258,6 +260,7 @@ static int put_history(struct manager *m, int64_t cycle, struct buf *out, struct
     for (size_t i = 0; i < n; i++) {
         const struct move_row *r = &rows[i];
         bool open = strcmp(r->state, "planned") == 0 || strcmp(r->state, "intended") == 0;
+        *lost |= strcmp(r->state, "discarded") == 0 && r->settled_ms >= 0;
         if (r->intent) {
             buf_puts(&base, base.size ? "," : "");
             buf_puts(&base, r->intent);
@@ -282,14 +285,18 @@ int64_t request_poll_ms(const struct config_app *app)
     return poll < POLL_MIN_MS ? POLL_MIN_MS : poll > POLL_MAX_MS ? POLL_MAX_MS : poll;
 }
 
-static void put_execute_options(const struct config_app *app, struct buf *out)
+static void put_execute_options(const struct config_app *app, bool lost, struct buf *out)
 {
     buf_printf(out,
                "{\"ready_timeout_ms\":%lld,\"poll_ms\":%lld,\"move_stateful\":%s,"
-               "\"start_wait_ms\":%lld,\"max_moves\":null,\"max_parallel\":%lld}",
+               "\"start_wait_ms\":%lld,\"max_moves\":null,\"max_parallel\":%lld,\"min_gain\":",
                (long long)app->ready_timeout_ms, (long long)request_poll_ms(app),
                app->move_stateful ? "true" : "false", (long long)app->ready_timeout_ms,
                (long long)(app->max_parallel < 0 ? MODEL_MAX_INSTANCES : app->max_parallel));
+    json_put_real(out, app->min_gain);
+    put_key(out, "min_plan_gain");
+    json_put_real(out, app->min_plan_gain);
+    buf_puts(out, lost ? ",\"lost\":true}" : "}");
 }
 
 static int build_execute(struct manager *m, const struct engine_cycle *c,
@@ -309,16 +316,17 @@ static int build_execute(struct manager *m, const struct engine_cycle *c,
     buf_puts(out, "{\"cluster\":");
     request_put_source(out, m->config, app->cluster);
     buf_puts(out, "}");
-    put_key(out, "options");
-    put_execute_options(app, out);
     put_key(out, "analysis");
     buf_add(out, d->analysis_text.data, d->analysis_text.size);
     put_key(out, "model");
     buf_add(out, d->model_text.data, d->model_text.size);
     put_key(out, "plan");
     plan_encode(plan, d->model, true, out);
-    if (put_history(m, c->id, out, err) < 0)
+    bool lost;
+    if (put_history(m, c->id, &lost, out, err) < 0)
         return -1;
+    put_key(out, "options");
+    put_execute_options(app, lost, out);
     buf_puts(out, "}");
     /* A move may wait for its replica as long as configured before its counter grows; ten such
      * times are too few for a plan of more moves. */

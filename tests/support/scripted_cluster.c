@@ -771,6 +771,18 @@ static void put_request(struct buf *out)
     } else {
         json_put_int(out, world->max_moves);
     }
+    if (world->min_gain >= 0) {
+        buf_puts(out, ",\"min_gain\":");
+        json_put_real(out, world->min_gain);
+    }
+    if (world->min_plan_gain >= 0) {
+        buf_puts(out, ",\"min_plan_gain\":");
+        json_put_real(out, world->min_plan_gain);
+    }
+    for (size_t i = 0, n = 0; i < world->outcomes.n && n == 0; i++) {
+        n += world->outcomes.list[i].state == OUTCOME_DISCARDED;
+        buf_puts(out, n ? ",\"lost\":true" : "");
+    }
     buf_puts(out, "},\"analysis\":");
     analysis_encode(world->analysis, world->model, out);
     buf_puts(out, ",\"model\":");
@@ -844,6 +856,8 @@ struct scripted *scripted_new(const struct model *model)
                            .poll_ms = 1,
                            .max_moves = -1,
                            .max_parallel = 1,
+                           .min_gain = -1,
+                           .min_plan_gain = -1,
                            .rng = {1},
                            .wall = {2},
                            .cycle = 9,

@@ -41,6 +41,7 @@ struct scripted {
     int64_t poll_ms; /* 1 */
     int64_t max_moves; /* -1 */
     int64_t max_parallel; /* 1 */
+    double min_gain, min_plan_gain; /* < 0: not said, the default */
     int most_at_once;     /* services with a move under way at the same time, at most */
     bool twice_at_once;   /* a service had two under way */
     bool undo;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/manager/calm.h"
+#include "model/plan_worth.h"
 
 #define NOW INT64_C(1000000)
 
@@ -184,6 +185,17 @@ static void with_worth_of_moves(struct fixture *f)
 {
     f->app.min_gain = 0.2; /* d alone is worth 0.1; but the plan empties two hosts */
 }
+static void with_worth_beside_a_freed_host(struct fixture *f)
+{
+    plan_to(f, (const int[]){0, 0, 2, 0}); /* b frees h2; d leaves h3, c, and what they say */
+    f->app.min_gain = 0.05;
+}
+static void with_room_made_for_a_freed_host(struct fixture *f)
+{
+    f->model->hosts[0].cpu_cap_millis = 250; /* a leaves h1 so that b, leaving h2, has room there */
+    plan_to(f, (const int[]){2, 0, 2, 2});
+    f->app.min_gain = 0.05;
+}
 static void with_worth_and_full_hosts(struct fixture *f)
 {
     plan_to(f, (const int[]){0, 0, 1, 2}); /* b joins a, c takes b's place: no host is emptied */
@@ -295,6 +307,8 @@ static void test_rule_8_when_a_plan_restarts_more_than_it_may_then_less_is_moved
         {with_a_service_of_many_replicas, CALM_GO, "bd", 'c',
          "restarts 50 replicas, limit 10 per service"},
         {with_worth_of_moves, CALM_GO, "bcd", 0, ""},
+        {with_worth_beside_a_freed_host, CALM_GO, "b", 'd', "gains -0.1000 per restarted replica"},
+        {with_room_made_for_a_freed_host, CALM_GO, "ab", 0, ""},
         {with_worth_and_full_hosts, CALM_GO, "b", 'c', "gains -0.1000 per restarted replica"},
         {with_plan_gain, CALM_NOTHING, "", 0, "gains 0.5000 in all, less than 0.6"},
     };
@@ -395,7 +409,7 @@ static void test_exchange_on_full_hosts_then_all_of_it_or_nothing(void **state)
     f.model->hosts[1].cpu_cap_millis = 250;
     plan_to(&f, (const int[]){1, 0, 2, 2}); /* a and b, each on a full host */
     assert_true(f.plan->unordered);
-    AUTO(plan) struct plan *all = calm_subset(f.plan, f.model, f.rows, 3, keep_all, NULL);
+    AUTO(plan) struct plan *all = plan_subset(f.plan, f.model, f.rows, 3, keep_all, NULL);
     assert_true(all->unordered);
     f.plan->affinity_after = 1; /* as if it were worth it */
     f.app.max_moves = 1;

@@ -89,6 +89,40 @@ static void test_replica_that_lands_elsewhere_then_missed_and_the_plan_goes_on(v
     stop(&rig);
 }
 
+/* Both leave n-2 to free it: the first because of its traffic too, the second for nothing else. */
+static void test_replica_that_lands_elsewhere_then_its_host_is_freed_of_nobody_else(void **state)
+{
+    static const char scenario[] =
+        "name: rig\n"
+        "seed: 3\n"
+        "hosts:\n"
+        "  - {name: n, count: 3, cpu: 4, memory: 4Gi}\n"
+        "network: {same_zone: 2ms}\n"
+        "services:\n"
+        "  - {name: a, hosts: [n-2], work: 1ms, start_up: 5s, entry_rate: 50}\n"
+        "  - {name: b, hosts: [n-2], work: 1ms, start_up: 5s, entry_rate: 1}\n"
+        "  - {name: k, hosts: [n-1], work: 1ms, start_up: 5s, stateful: true}\n"
+        "calls:\n"
+        "  - {from: a, to: k, per_request: 2, bytes: 1Ki}\n";
+    struct rig rig;
+    (void)state;
+    rig_open_scenario(&rig, scenario, 50,
+                      "    mode: act\n    planner: auto\n    objective: hosts\n    max_parallel: 1\n"
+                      "    ready_timeout: 60s\n    settle: 5s\n    worse_tolerance: 9\n",
+                      "");
+    rig_start(&rig, true);
+    rig_fault(&rig, "{\"kind\":\"stray\",\"service\":\"a\",\"times\":1}");
+    trigger(&rig);
+    rig_until(&rig, "SELECT ended_ms IS NOT NULL FROM v_cycles WHERE cycle_id = 1");
+    AUTO_FREE char *why = rig_text(&rig, "SELECT state || ' ' || reason FROM v_cycles");
+    print_message("%s\n", why);
+    is_state(&rig, "a", "missed: ready on another host");
+    is_state(&rig, "b",
+             "discarded: gains 0.0000 per restarted replica, less than 0.005, now that move 1 (a) "
+             "was missed");
+    stop(&rig);
+}
+
 static void test_replica_that_is_taken_back_then_displaced_and_the_plan_goes_on(void **state)
 {
     (void)state;
@@ -159,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults_that_can_be_waited_out_then_every_move_is_applied_once),
         cmocka_unit_test(test_replica_that_lands_elsewhere_then_missed_and_the_plan_goes_on),
+        cmocka_unit_test(test_replica_that_lands_elsewhere_then_its_host_is_freed_of_nobody_else),
         cmocka_unit_test(test_replica_that_is_taken_back_then_displaced_and_the_plan_goes_on),
         cmocka_unit_test(test_target_that_dies_while_moving_then_the_rest_is_discarded),
         cmocka_unit_test(test_replica_born_while_moving_then_steered_to_its_partner),

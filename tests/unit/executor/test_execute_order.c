@@ -203,6 +203,104 @@ static void test_move_when_it_goes_elsewhere_takes_those_built_on_it_off_the_pla
     world_free(&w);
 }
 
+/* --- what is left when a move is not made --- */
+
+/* The plan frees h2 of a and b, for which b moves at no gain; and c goes to k, which it is for. */
+static struct world two_leave_h2(void)
+{
+    struct model *m = model_new();
+    small_host(m, "h1", 100);
+    small_host(m, "h2", 100);
+    small_host(m, "h3", 100);
+    small_instance(m, "a-1", "a", "h2", 50, 50);
+    small_instance(m, "b-1", "b", "h2", 10, 10);
+    small_instance(m, "c-1", "c", "h3", 10, 10);
+    small_instance(m, "d-1", "d", "h3", 10, 10);
+    small_instance(m, "k-1", "k", "h1", 20, 20);
+    small_affinity(m, "a-1", "k-1", 0.5);
+    small_affinity(m, "c-1", "k-1", 0.3);
+    small_affinity(m, "b-1", "d-1", 0.2);
+    static const int placement[] = {0, 0, 0, 2, 0};
+    struct world w = world_of(m, placement);
+    w.s->min_gain = 0.005;
+    w.s->min_plan_gain = 0.01;
+    return w;
+}
+
+/* There is no room for a on h1 any more. */
+static void crowd_h1(struct scripted *s)
+{
+    if (scripted_count(s, "k", "h1") == 1) {
+        scripted_scale_out(s, "k", "h1");
+        scripted_scale_out(s, "k", "h1");
+    }
+}
+
+static void test_plan_when_the_move_that_frees_a_host_is_off_then_others_for_it_are_too(void **state)
+{
+    (void)state;
+    for (int64_t parallel = 1; parallel <= 4; parallel += 3) {
+        struct world w = two_leave_h2();
+        w.s->on_inspect = crowd_h1;
+        w.s->max_parallel = parallel;
+        assert_int_equal(scripted_attempt(w.s), 0);
+        CHECK_STATE(w, 1, "discarded"); /* a */
+        CHECK_STATE(w, 2, "discarded"); /* b */
+        CHECK_REASON(w, 2,
+                     "gains 0.0000 per restarted replica, less than 0.005, now that move 1 (a) was "
+                     "discarded");
+        CHECK_STATE(w, 3, "applied"); /* c is worth it as ever */
+        assert_int_equal(scripted_count(w.s, "b", "h2"), 1);
+        world_free(&w);
+    }
+}
+
+static void test_plan_when_the_move_that_frees_a_host_is_made_then_others_for_it_are(void **state)
+{
+    (void)state;
+    struct world w = two_leave_h2();
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 1, "applied");
+    CHECK_STATE(w, 2, "applied");
+    CHECK_STATE(w, 3, "applied");
+    world_free(&w);
+}
+
+static void test_plan_when_what_is_left_gains_too_little_in_all_then_it_ends(void **state)
+{
+    (void)state;
+    struct world w = two_leave_h2();
+    w.s->on_inspect = crowd_h1;
+    w.s->min_gain = 0; /* b would do no harm */
+    w.s->min_plan_gain = 0.4;
+    assert_int_equal(scripted_attempt(w.s), 0);
+    CHECK_STATE(w, 2, "discarded");
+    CHECK_STATE(w, 3, "discarded");
+    CHECK_REASON(w, 3, "the plan gains 0.3000 in all, less than 0.4, now that move 1 (a) was discarded");
+    world_free(&w);
+}
+
+static void test_plan_when_killed_at_any_call_makes_no_move_for_a_host_that_stays(void **state)
+{
+    (void)state;
+    int64_t calls = 0;
+    for (bool died = true; died; calls++) {
+        struct world w = two_leave_h2();
+        w.s->on_inspect = crowd_h1;
+        w.s->calls_left = calls;
+        died = scripted_attempt(w.s) < 0;
+        w.s->calls_left = -1;
+        if (died) {
+            assert_int_equal(scripted_run(w.s, 2), 0);
+        }
+        check_once(&w);
+        CHECK_STATE(w, 3, "applied");
+        assert_int_equal(scripted_count(w.s, "b", "h2"), 1);
+        world_free(&w);
+    }
+    assert_true(calls > 8);
+}
+
 /* --- whole services --- */
 
 static struct world service_world(void)
@@ -290,6 +388,11 @@ int main(void)
         cmocka_unit_test(test_moves_of_one_service_never_go_side_by_side),
         cmocka_unit_test(test_moves_side_by_side_when_killed_at_any_call_are_each_made_once),
         cmocka_unit_test(test_move_when_it_goes_elsewhere_takes_those_built_on_it_off_the_plan),
+        cmocka_unit_test(
+            test_plan_when_the_move_that_frees_a_host_is_off_then_others_for_it_are_too),
+        cmocka_unit_test(test_plan_when_the_move_that_frees_a_host_is_made_then_others_for_it_are),
+        cmocka_unit_test(test_plan_when_what_is_left_gains_too_little_in_all_then_it_ends),
+        cmocka_unit_test(test_plan_when_killed_at_any_call_makes_no_move_for_a_host_that_stays),
         cmocka_unit_test(test_service_when_moved_takes_all_replicas),
         cmocka_unit_test(test_service_when_it_was_scaled_is_discarded),
         cmocka_unit_test(test_service_when_it_gets_stuck_is_put_back),
