@@ -239,7 +239,7 @@ void hubs_search(struct space *space, const struct plan_options *options, struct
 static const char *obstacle(const struct place *place, int instance, int host)
 {
     const struct space *space = place->space;
-    if (!space->open[host])
+    if (!space->open[host] && space->start[instance] != host)
         return "the host is not schedulable";
     for (int d = 0; d < space->dims; d++)
         if (place->used[host * space->dims + d] + space->need[instance * space->dims + d] >
@@ -251,26 +251,53 @@ static const char *obstacle(const struct place *place, int instance, int host)
     return why && strcmp(why, "rule together") != 0 ? why : NULL;
 }
 
-/* The instance that no host could hold even alone (beside what cannot leave), or -1; *why says what
- * stands in the way at the last host. */
-static int hopeless(const struct space *space, const char **why)
+/* At most so many texts of obstacle() are there. */
+#define OBSTACLES (LOAD_DIMS + 5)
+
+/* The different obstacles of all hosts in one text; NULL where a host has none. */
+static char *obstacles(const struct place *place, int instance)
+{
+    const char *seen[OBSTACLES];
+    size_t n = 0;
+    struct buf text = BUF_INIT;
+    for (int h = 0; h < place->space->n_hosts; h++) {
+        const char *why = obstacle(place, instance, h);
+        size_t k = 0;
+        if (!why) {
+            buf_wipe(&text);
+            return NULL;
+        }
+        while (k < n && strcmp(seen[k], why) != 0)
+            k++;
+        if (k < n || n == OBSTACLES)
+            continue;
+        seen[n++] = why;
+        AUTO_FREE char *which =
+            rules_which(place->space->model, place->space->model->instances[instance].service, why);
+        buf_printf(&text, "%s%s", n > 1 ? ", " : "", which);
+    }
+    if (place->space->n_hosts == 0)
+        buf_puts(&text, "there is no host");
+    return buf_take(&text);
+}
+
+/* Names an instance that no host could hold even beside nothing but what cannot leave, and all that is in
+ * its way. */
+static char *misfit(const struct space *space)
 {
     AUTO_FREE int *at = mem_array((size_t)space->n, sizeof *at);
     for (int i = 0; i < space->n; i++)
         at[i] = space->fixed[i] ? space->start[i] : -1;
     AUTO(place) struct place *place = place_new(space, at);
     for (int i = 0; i < space->n; i++) {
-        bool fits = space->fixed[i] || space->start[i] >= 0;
-        *why = "there is no host";
-        for (int h = 0; h < space->n_hosts && !fits; h++) {
-            const char *here = obstacle(place, i, h);
-            fits = !here;
-            *why = here ? here : *why;
-        }
-        if (!fits)
-            return i;
+        if (space->fixed[i] || (space->start[i] >= 0 && !space->strict))
+            continue; /* where it is it may stay */
+        AUTO_FREE char *why = obstacles(place, i);
+        if (why)
+            return mem_printf("%s fits on no host, even beside nothing that could leave (%s)",
+                              space->model->instances[i].name, why);
     }
-    return -1;
+    return NULL;
 }
 
 /* Says where all hosts together have less room in some dimension than all instances need; NULL
@@ -316,38 +343,26 @@ static char *tried_all(const struct space *space, const struct plan_options *opt
     return nearest ? nearest : mem_strdup(text);
 }
 
-char *hubs_budget_why(const struct space *space, const struct plan_options *options)
+char *hubs_impossible(const struct space *space, const struct plan_options *options)
 {
-    if (place_budget(space, options) >= 0)
-        return NULL;
-    return mem_printf("%d instances are placed nowhere, more than the %lld moves allowed",
-                      space->n_new, (long long)options->max_moves);
+    char *why = misfit(space);
+    if (!why && place_budget(space, options) < 0)
+        why = mem_printf("%d instances are placed nowhere, more than the %lld moves allowed",
+                         space->n_new, (long long)options->max_moves);
+    return why ? why : overfull(space);
 }
 
-static int finish_without(struct space *space, const struct plan_options *options,
-                          const struct effort *effort, bool none, struct plan *out)
+static void finish_without(struct space *space, const struct plan_options *options,
+                           const struct effort *effort, bool none, struct plan *out)
 {
-    const char *why = NULL;
-    int who = hopeless(space, &why);
-    char *all = who < 0 ? hubs_budget_why(space, options) : NULL;
-    if (!all && who < 0)
-        all = overfull(space);
-    if (!all && who < 0 && none)
-        all = tried_all(space, options);
-    if (all) {
-        out->status = PLAN_INFEASIBLE;
-        out->why = all;
-        return 0;
-    }
-    out->status = who >= 0 ? PLAN_INFEASIBLE : PLAN_TIMEOUT;
-    AUTO_FREE char *what =
-        who >= 0 ? rules_which(space->model, space->model->instances[who].service, why) : NULL;
-    out->why = who >= 0 ? mem_printf("%s fits on no host, even beside nothing that could leave (%s)",
-                                       space->model->instances[who].name, what)
-                        : mem_printf("no placement that keeps capacities and rules was found in "
-                                     "%lld iterations",
-                                     (long long)effort->done);
-    return 0;
+    out->why = hubs_impossible(space, options);
+    if (!out->why && none)
+        out->why = tried_all(space, options);
+    out->status = out->why ? PLAN_INFEASIBLE : PLAN_TIMEOUT;
+    if (!out->why)
+        out->why = mem_printf("no placement that keeps capacities and rules was found in %lld "
+                              "iterations",
+                              (long long)effort->done);
 }
 
 int hubs_finish(struct space *space, const struct plan_options *options,
@@ -363,8 +378,10 @@ int hubs_finish(struct space *space, const struct plan_options *options,
     out->iterations = effort->done;
     if (plan_fill(out, model, space->rows, space->n_rows, at, err) < 0)
         return -1;
-    if (!best->valid)
-        return finish_without(space, options, effort, best->none, out);
+    if (!best->valid) {
+        finish_without(space, options, effort, best->none, out);
+        return 0;
+    }
     /* plan_fill() decides anew which replica goes where: what did not hold then would not be offered. */
     struct err broken = ERR_INIT;
     if (options->granularity == PER_SERVICE &&

@@ -23,7 +23,8 @@ int hubs_finish(struct space *space, const struct plan_options *options,
                 const struct effort *effort, const int *best_at, const struct value *best,
                 struct plan *out, struct err *err);
 
-/* Says that more instances are placed nowhere than may move; NULL where not. Caller frees. */
-char *hubs_budget_why(const struct space *space, const struct plan_options *options);
+/* What no search can find, seen at once: an instance that fits on no host, more instances placed nowhere
+ * than may move, more needed than all hosts have. NULL: nothing. Caller frees. */
+char *hubs_impossible(const struct space *space, const struct plan_options *options);
 
 #endif

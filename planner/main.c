@@ -40,7 +40,7 @@ static int options_read(const struct jval *value, struct request *out, struct er
 {
     static const char *const keys[] = {"planner",   "objective",     "granularity", "time_limit_ms",
                                        "max_moves", "move_stateful", "frontier",    "seed",
-                                       "iterations", "min_gain", NULL};
+                                       "iterations", "min_gain", "leave_broken", NULL};
     static const char *const objectives[] = {"affinity", "hosts", NULL};
     static const char *const granularities[] = {"instance", "service", NULL};
     struct plan_options *options = &out->options;
@@ -70,6 +70,7 @@ static int options_read(const struct jval *value, struct request *out, struct er
         optional_real(value, "min_gain", &options->min_gain, err) < 0 ||
         jval_opt_bool(value, "move_stateful", &options->move_stateful, err) < 0 ||
         jval_opt_bool(value, "frontier", &options->frontier, err) < 0 ||
+        jval_opt_bool(value, "leave_broken", &options->leave_broken, err) < 0 ||
         jval_opt_int(value, "seed", 0, MODEL_MAX_NUMBER, &seed, err) < 0 ||
         optional_count(value, "iterations", &options->iterations, err) < 0)
         return -1;

@@ -369,9 +369,6 @@ static void oa_work(void *ctx)
  * names host and instance. */
 static char *oa_hopeless(const struct space *space, const struct plan_options *options)
 {
-    char *budget = hubs_budget_why(space, options);
-    if (budget)
-        return budget;
     AUTO_FREE int64_t *used = mem_array((size_t)space->n_hosts * LOAD_DIMS, sizeof *used);
     for (int i = 0; i < space->n; i++)
         for (int d = 0; space->fixed[i] && d < space->dims; d++)
@@ -382,7 +379,7 @@ static char *oa_hopeless(const struct space *space, const struct plan_options *o
                 return mem_printf("host %s is over its capacity by what cannot leave it (%s: %s)",
                                   space->model->hosts[space->start[i]].name,
                                   space->model->instances[i].name, space->fixed_why[i]);
-    return rules_hopeless(space->model);
+    return hubs_impossible(space, options);
 }
 
 static int oa_without(struct space *space, const struct plan_options *options, char *why,

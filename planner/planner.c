@@ -7,6 +7,7 @@
 #include <string.h>
 #include "model/base/clock.h"
 #include "planner/bound.h"
+#include "planner/contradiction.h"
 #include "planner/fit.h"
 #include "planner/hba.h"
 #include "planner/hubs.h"
@@ -101,9 +102,10 @@ static bool is_broken(const struct model *model)
     return model_rules_hold(model, placement, &err) < 0;
 }
 
+/* With `leave_broken`, or there was no plan to choose for. */
 static bool is_contradictory(const struct model *model)
 {
-    AUTO_FREE char *clash = rules_contradiction(model);
+    AUTO_FREE char *clash = contradiction(model, true);
     return clash;
 }
 
@@ -155,9 +157,9 @@ static const struct planner *auto_choose(const struct model *model,
         *why = "a host is over its capacity, which oa would have to mend before all else";
         return &hubs_planner;
     }
-    if (is_contradictory(model)) {
-        *why = "rules contradict each other";
-        return &oa_planner;
+    if (options->leave_broken && is_contradictory(model)) {
+        *why = "rules contradict each other, which oa would not leave so";
+        return &hubs_planner;
     }
     if (is_broken(model)) {
         *why = "a rule is broken now, which oa would have to mend before all else";
@@ -272,6 +274,23 @@ static void plan_refine(struct plan *plan, const struct model *model,
     plan->cut = effort.cut;
 }
 
+/* An instance on the host that no host could hold even alone, or -1. */
+static int giant_on(const struct model *model, const int *placement, int host)
+{
+    static const struct load nothing;
+    for (size_t i = 0; i < model->n_instances; i++) {
+        struct load need = instance_load(&model->instances[i]);
+        bool fits = placement[i] != host;
+        for (size_t h = 0; h < model->n_hosts && !fits; h++) {
+            struct load offer = host_offer(&model->hosts[h]);
+            fits = load_fits(&offer, &nothing, &need, NULL);
+        }
+        if (!fits)
+            return (int)i;
+    }
+    return -1;
+}
+
 /* What hubs and hba could not mend: a host over its capacity, a rule that is broken. Said in the plan,
  * which is no optimum then, whatever its score. */
 static bool plan_stays_broken(struct plan *plan, const struct model *model)
@@ -282,9 +301,12 @@ static bool plan_stays_broken(struct plan *plan, const struct model *model)
     bool broken = model_rules_hold(model, plan->placement, &err) < 0;
     if (host < 0 && !broken)
         return false;
-    char *why = host >= 0 ? mem_printf("%s; host %s stays over its capacity (%s)", plan->why,
-                                       model->hosts[host].name, resource)
-                          : mem_printf("%s; still %s", plan->why, err.text);
+    int giant = host >= 0 ? giant_on(model, plan->placement, host) : -1;
+    char *why = host < 0 ? mem_printf("%s; still %s", plan->why, err.text)
+                         : mem_printf("%s; host %s stays over its capacity (%s)%s%s", plan->why,
+                                      model->hosts[host].name, resource,
+                                      giant < 0 ? "" : ": no host could hold ",
+                                      giant < 0 ? "" : model->instances[giant].name);
     free(plan->why);
     plan->why = why;
     return true;
@@ -365,6 +387,27 @@ static int plan_frontier(struct plan *plan, const struct model *model,
     return 0;
 }
 
+/* True when no placement can keep the rules, and that is the answer: without moves. */
+static bool plan_refused(const struct planner *planner, const struct model *model,
+                         const struct analysis *analysis, const struct plan_options *options,
+                         struct plan *plan)
+{
+    bool leaves = planner == &auto_planner || planner == &hubs_planner || planner == &hba_planner;
+    struct err err = ERR_INIT;
+    if (leaves && options->leave_broken)
+        return false;
+    char *why = contradiction(model, planner != &hba_planner);
+    if (!why)
+        return false;
+    AUTO_FREE int *start = model_placement(model);
+    if (plan_fill(plan, model, analysis->rows, analysis->n_rows, start, &err) < 0)
+        assert(!"a placement without moves is always possible");
+    plan->planner = mem_strdup(planner->name);
+    plan->status = PLAN_INFEASIBLE;
+    plan->why = why;
+    return true;
+}
+
 int planner_run(const struct model *model, const struct analysis *analysis,
                 const struct plan_options *options, struct plan **out, struct err *err)
 {
@@ -387,6 +430,11 @@ int planner_run(const struct model *model, const struct analysis *analysis,
     struct plan_options whole = *options;
     whole.start_ms = start;
     whole.time_limit_ms /= options->frontier && options->time_limit_ms > 1 ? 2 : 1;
+    if (plan_refused(planner, model, analysis, options, plan)) {
+        plan->solve_ms = clock_mono_ms() - start;
+        *out = steal(plan);
+        return 0;
+    }
     if (planner->plan(model, analysis, &whole, plan, err) < 0)
         return -1;
     if (options->frontier && plan_frontier(plan, model, analysis, &whole, err) < 0)

@@ -22,6 +22,8 @@ struct plan_options {
     double min_gain;       /* of the score, that a restart of mean start-up time must be worth */
     bool move_stateful;
     bool frontier;
+    bool leave_broken; /* where rules contradict, auto, hubs and hba keep those that they can and name one
+                        * that stays broken; else that is infeasible */
     uint64_t seed;
     int64_t iterations; /* repeats a search cut under the same time limit (`iterations` of its plan; each
                          * planner counts its own way); -1: until that limit */

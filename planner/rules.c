@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "model/base/buf.h"
 #include "model/rules.h"
 
 struct rule_state {
@@ -248,91 +249,20 @@ int64_t rules_excess(const struct rules *rules)
     return sum;
 }
 
-static bool in_rule(const struct rule *rule, int service)
-{
-    for (size_t k = 0; k < rule->n_services; k++)
-        if (rule->services[k] == service)
-            return true;
-    return false;
-}
-
-/* Rules `a` (together) and `b` (apart) that allow no host for the services of both. */
-static bool rules_clash(const struct rule *a, const struct rule *b, const int *replicas)
-{
-    int64_t shared = 0;
-    if (a->kind != RULE_TOGETHER || b->kind != RULE_APART)
-        return false;
-    for (size_t k = 0; k < a->n_services; k++) {
-        if (replicas[a->services[k]] == 0)
-            return false; /* together with what is not there is another matter */
-        shared += in_rule(b, a->services[k]);
-    }
-    return shared > b->max_per_host;
-}
-
-/* How many instances the places of a rule can take at most. */
-static int64_t rule_room(const struct model *model, const struct rule *rule, const int *replicas)
-{
-    AUTO_FREE int *place = mem_array(model->n_hosts, sizeof *place);
-    int64_t places = 0, limit = rule->max_per_host;
-    for (size_t h = 0; h < model->n_hosts; h++)
-        place[h] = (int)h;
-    if (rule->kind == RULE_SPREAD) {
-        limit = (int64_t)(rule->max_share * replicas[rule->services[0]] + 1e-9);
-        limit = limit < 1 ? 1 : limit;
-        if (rule->per_zone)
-            places_by_zone(model, place);
-    }
-    for (size_t h = 0; h < model->n_hosts; h++)
-        places += place[h] == (int)h;
-    return places * limit;
-}
-
-char *rules_contradiction(const struct model *model)
-{
-    AUTO_FREE int *replicas = model_replicas(model);
-    for (size_t r = 0; r < model->n_rules; r++)
-        for (size_t k = 0; k < model->n_rules; k++)
-            if (rules_clash(&model->rules[r], &model->rules[k], replicas))
-                return mem_printf("rules[%zu] (together, of %s and others) contradicts rules[%zu] "
-                                  "(apart)",
-                                  r, model->services[model->rules[r].services[0]].name, k);
-    return NULL;
-}
-
 char *rules_which(const struct model *model, int service, const char *problem)
 {
-    for (size_t r = 0; r < model->n_rules; r++) {
+    struct buf text = BUF_INIT;
+    for (size_t r = 0; strncmp(problem, "rule ", 5) == 0 && r < model->n_rules; r++) {
         const struct rule *rule = &model->rules[r];
         const char *kind = rule_kind_name(rule->kind);
         for (size_t s = 0; s < rule->n_services; s++)
-            if (rule->services[s] == service && strncmp(problem, "rule ", 5) == 0 &&
-                strcmp(problem + 5, kind) == 0)
-                return mem_printf("rules[%zu] (%s, of %s)", r, kind,
-                                  model->services[service].name);
+            if (rule->services[s] == service && strcmp(problem + 5, kind) == 0) {
+                buf_printf(&text, "%srules[%zu] (%s, of %s)", text.size ? ", " : "", r, kind,
+                           model->services[service].name);
+                break;
+            }
     }
-    return mem_strdup(problem);
-}
-
-char *rules_hopeless(const struct model *model)
-{
-    char *clash = rules_contradiction(model);
-    if (clash)
-        return clash;
-    AUTO_FREE int *replicas = model_replicas(model);
-    for (size_t r = 0; r < model->n_rules; r++) {
-        const struct rule *rule = &model->rules[r];
-        if (rule->kind != RULE_APART && rule->kind != RULE_SPREAD)
-            continue;
-        int64_t n = 0, room = rule_room(model, rule, replicas);
-        for (size_t k = 0; k < rule->n_services; k++)
-            n += replicas[rule->services[k]];
-        if (n > room)
-            return mem_printf("rules[%zu] (%s, of %s) allows %lld instances on all hosts, there "
-                              "are %lld",
-                              r, rule->kind == RULE_APART ? "apart" : "spread",
-                              model->services[rule->services[0]].name, (long long)room,
-                              (long long)n);
-    }
-    return NULL;
+    if (text.size == 0)
+        buf_puts(&text, problem);
+    return buf_take(&text);
 }

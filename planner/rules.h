@@ -24,13 +24,8 @@ void rules_move(struct rules *rules, int service, int from, int to);
 /* How far the counted placement is from holding: 0 when all rules hold. */
 int64_t rules_excess(const struct rules *rules);
 
-/* Which rules no placement can keep: apart and spread that leave room for fewer instances than there
- * are, together against apart. NULL: none seen; caller frees. */
-char *rules_hopeless(const struct model *model);
-/* Of these, what no number of hosts would mend: together against apart. */
-char *rules_contradiction(const struct model *model);
-/* The first rule of the service that a text of rules_problem() may mean, by its number; other texts
- * as they are. Caller frees. */
+/* The rules of the service that a text of rules_problem() may mean, by their numbers; other texts as they
+ * are. Caller frees. */
 char *rules_which(const struct model *model, int service, const char *problem);
 
 #endif

@@ -35,7 +35,8 @@ void plan_options(const struct manager *m, const struct config_app *app, struct 
                objective_name(app->objective), granularity_name(granularity),
                (long long)app->time_limit_ms, app->move_stateful ? "true" : "false");
     json_put_real(out, app->planner_min_gain);
-    buf_puts(out, "}");
+    /* A rule that cannot be kept is no reason to leave all else as it is. */
+    buf_puts(out, ",\"leave_broken\":true}");
 }
 
 /* --- what is left of a plan --- */

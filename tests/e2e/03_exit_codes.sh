@@ -77,6 +77,14 @@ is "infeasible" "$status" 3
 has "infeasible" "$out" '"status":"infeasible"'
 has "infeasible" "$out" '"moves":[]'
 
+# Rules that no placement can keep: the same of every planner, and the rules are named.
+doc '{"v":1,"hosts":[{"name":"a","cpu_cap_millis":9,"mem_cap_bytes":9},{"name":"b","cpu_cap_millis":9,"mem_cap_bytes":9}],"services":[{"name":"s"},{"name":"t"}],"instances":[{"name":"s-0","service":"s","host":"a","cpu_used_millis":1,"mem_used_bytes":1},{"name":"t-0","service":"t","host":"a","cpu_used_millis":1,"mem_used_bytes":1}],"affinities":[],"rules":[{"kind":"together","services":["s","t"]},{"kind":"allowed","service":"s","hosts":["a"]},{"kind":"allowed","service":"t","hosts":["b"]}]}'
+for planner in auto hba hubs oa oa-modified; do
+    run remap plan --model doc.json --planner "$planner" -o json
+    is "rules against each other: $planner" "$status" 3
+    has "rules against each other: $planner" "$out" "rules[0] (together, of s and t), rules[1] (allowed, of s) and rules[2] (allowed, of t): s and t have no host in common"
+done
+
 # Output that cannot be written.
 doc "$good"
 remap plan --model doc.json >/dev/full 2>full.err

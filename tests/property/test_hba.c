@@ -140,6 +140,7 @@ static struct plan *hba(const struct model *model)
     struct plan *plan = NULL;
     struct plan_options options = plan_options_default;
     options.planner = "hba";
+    options.leave_broken = true; /* as the pseudo code, which knows of no rules */
     if (planner_run(model, NULL, &options, &plan, &err) < 0)
         fail_msg("%s", err.text);
     return plan;

@@ -35,6 +35,7 @@ static int sweep(const char *planner, const struct wild *wild, bool strict, uint
     for (uint64_t seed = 0; seed < runs; seed++) {
         struct err err = ERR_INIT;
         AUTO_GIVEN struct given given = given_make(wild, seed);
+        given.options.leave_broken = !strict;
         AUTO(plan) struct plan *plan = plan_by(&given, planner);
         struct brute best = brute(&given, strict);
         bool found = plan->status == PLAN_OPTIMAL || plan->status == PLAN_FEASIBLE;
@@ -136,6 +137,7 @@ static int sweep_services(const char *planner, const struct wild *wild, bool str
         struct err err = ERR_INIT;
         AUTO_GIVEN struct given given = given_make(wild, seed);
         given.options.granularity = PER_SERVICE;
+        given.options.leave_broken = !strict;
         if (given.options.max_moves > 0)
             given.options.max_moves *= 3;
         AUTO(plan) struct plan *plan = plan_by(&given, planner);
@@ -273,7 +275,7 @@ static void test_frontier_when_asked_then_ascending_to_the_plan(void **state)
         AUTO_GIVEN struct given given = given_make(&wild, seed);
         given.options.max_moves = -1;
         given.options.objective = OBJECTIVE_AFFINITY;
-        given.options.frontier = true;
+        given.options.frontier = given.options.leave_broken = true;
         AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
         assert_true(plan->n_frontier > 0);
         assert_int_equal(plan->frontier[0].restarts, 0);

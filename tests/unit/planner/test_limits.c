@@ -16,11 +16,11 @@
     "{\"name\":\"" name "\",\"service\":\"" service "\",\"host\":" host ",\"cpu_used_millis\":" #cpu \
     ",\"mem_used_bytes\":1}"
 
-static void check(const char *planner, const char *text, enum plan_status status,
-                  const char *in_why)
+static void check_with(const struct plan_options *with, const char *planner, const char *text,
+                       enum plan_status status, const char *in_why)
 {
     struct err err = ERR_INIT;
-    struct plan_options options = plan_options_default;
+    struct plan_options options = *with;
     AUTO(model) struct model *model = model_decode(text, strlen(text), &err);
     AUTO(plan) struct plan *plan = NULL;
     options.planner = planner;
@@ -30,6 +30,12 @@ static void check(const char *planner, const char *text, enum plan_status status
     assert_int_equal(plan->n_moves, 0);
     if (!strstr(plan->why, in_why))
         fail_msg("%s: \"%s\" does not say \"%s\"", planner, plan->why, in_why);
+}
+
+static void check(const char *planner, const char *text, enum plan_status status,
+                  const char *in_why)
+{
+    check_with(&plan_options_default, planner, text, status, in_why);
 }
 
 /* Services s0 … in a chain, or around s0, one instance each, on two hosts that hold them all. */
@@ -86,27 +92,55 @@ static void test_plan_when_only_trying_all_shows_it_then_infeasible(void **state
         check(names[i], text, PLAN_INFEASIBLE, "no placement");
 }
 
+#define A_AND_B \
+    HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) "," ONE("b", "B", "\"h2\"", 1) "],"
+#define THREE_OF_A                                                                               \
+    HOSTS SERVICES "\"instances\":[" ONE("a1", "A", "\"h1\"", 1) "," ONE("a2", "A", "\"h2\"", 1) \
+        "," ONE("a3", "A", "\"h2\"", 1) "],"
+
+/* Every planner gives the same reason: all rules that matter, and what cannot be. */
 static void test_plan_when_rules_contradict_then_infeasible(void **state)
 {
-    static const char *const names[] = {"oa", "auto"};
+    static const char *const names[] = {"auto", "hba", "oa", "oa-modified", "hubs"};
+    static const char *const cases[][2] = {
+        {A_AND_B "\"rules\":[{\"kind\":\"together\",\"services\":[\"A\",\"B\"]},"
+                 "{\"kind\":\"apart\",\"services\":[\"B\",\"A\"],\"max_per_host\":1}]}",
+         "no placement can keep rules[0] (together, of A and B) and rules[1] (apart, of B and A): A and "
+         "B share hosts, each of which may have at most 1 of them"},
+        {A_AND_B "\"rules\":[{\"kind\":\"spread\",\"service\":\"A\",\"max_share\":1,\"per\":\"host\"},"
+                 "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[\"h1\"]},"
+                 "{\"kind\":\"together\",\"services\":[\"A\",\"B\"]},"
+                 "{\"kind\":\"allowed\",\"service\":\"B\",\"hosts\":[\"h2\"]}]}",
+         "no placement can keep rules[1] (allowed, of A), rules[2] (together, of A and B) and rules[3] "
+         "(allowed, of B): A and B have no host in common"},
+        {A_AND_B "\"rules\":[{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[]}]}",
+         "no placement can keep rules[0] (allowed, of A): A has no host left"},
+        {A_AND_B "\"rules\":[{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[\"h1\"]},"
+                 "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[\"h2\"]}]}",
+         "no placement can keep rules[0] (allowed, of A) and rules[1] (allowed, of A): A has no host left"},
+        {A_AND_B "\"rules\":[{\"kind\":\"apart\",\"services\":[\"A\"],\"max_per_host\":0}]}",
+         "no placement can keep rules[0] (apart, of A): there is 1 instance of A, room for 0"},
+        {THREE_OF_A "\"rules\":[{\"kind\":\"apart\",\"services\":[\"A\"],\"max_per_host\":1}]}",
+         "no placement can keep rules[0] (apart, of A): there are 3 instances of A, room for 2"},
+        {THREE_OF_A "\"rules\":[{\"kind\":\"spread\",\"service\":\"A\",\"max_share\":0.4,"
+                    "\"per\":\"host\"}]}",
+         "no placement can keep rules[0] (spread, of A): there are 3 instances of A, room for 2"},
+    };
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check(names[i],
-              HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
-              ONE("b", "B", "\"h2\"", 1) "],\"rules\":["
-              "{\"kind\":\"together\",\"services\":[\"A\",\"B\"]},"
-              "{\"kind\":\"apart\",\"services\":[\"B\",\"A\"],\"max_per_host\":1}]}",
-              PLAN_INFEASIBLE, "rules[0] (together, of A and others) contradicts rules[1]");
-    check("hubs",
-          HOSTS SERVICES "\"instances\":[" ONE("a", "A", "null", 1) ","
-          ONE("b", "B", "\"h2\"", 1) "],\"rules\":["
-          "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[]}]}",
-          PLAN_INFEASIBLE, "(rules[0] (allowed, of A))");
-    check("oa",
-          HOSTS SERVICES "\"instances\":[" ONE("a1", "A", "\"h1\"", 1) ","
-          ONE("a2", "A", "\"h2\"", 1) "," ONE("a3", "A", "\"h2\"", 1) "],\"rules\":["
-          "{\"kind\":\"apart\",\"services\":[\"A\"],\"max_per_host\":1}]}",
-          PLAN_INFEASIBLE, "rules[0] (apart, of A) allows 2 instances on all hosts, there are 3");
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+            check(names[i], cases[k][0], PLAN_INFEASIBLE, cases[k][1]);
+}
+
+/* Rules that hold without what is nowhere are none of its matter. */
+static void test_hba_when_what_is_nowhere_cannot_be_placed_then_left(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "null", 1) "," ONE("b", "B", "\"h2\"", 1)
+        "],\"rules\":[{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[]}]}";
+    (void)state;
+    check("hba", text, PLAN_OPTIMAL, "HBA");
+    check("auto", text, PLAN_INFEASIBLE, "rules[0] (allowed, of A)");
 }
 
 static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **state)
@@ -116,7 +150,8 @@ static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **st
         ONE("b", "B", "\"h2\"", 200) "]}";
     (void)state;
     check("oa", text, PLAN_INFEASIBLE, "host h2 is over its capacity by what cannot leave it (b:");
-    check("hubs", text, PLAN_FEASIBLE, "; host h2 stays over its capacity (cpu)");
+    check("hubs", text, PLAN_FEASIBLE,
+          "; host h2 stays over its capacity (cpu): no host could hold b");
     check("hba", text, PLAN_FEASIBLE, "; host h2 stays over its capacity (cpu)");
 }
 
@@ -126,9 +161,12 @@ static void test_plan_when_a_rule_stays_broken_then_said_and_no_optimum(void **s
         HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) "],\"rules\":["
         "{\"kind\":\"allowed\",\"service\":\"A\",\"hosts\":[]}]}";
     static const char *const names[] = {"auto", "hubs", "hba"};
+    struct plan_options options = plan_options_default;
     (void)state;
+    options.leave_broken = true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check(names[i], text, PLAN_FEASIBLE, "; still rules[0] (allowed, of A)");
+        check_with(&options, names[i], text, PLAN_FEASIBLE, "; still rules[0] (allowed, of A)");
+    check_with(&options, "oa", text, PLAN_INFEASIBLE, "rules[0] (allowed, of A): A has no host left");
 }
 
 static void test_plan_when_nothing_can_come_together_then_no_gap(void **state)
@@ -222,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_plan_when_instance_is_larger_than_hosts_then_infeasible),
         cmocka_unit_test(test_plan_when_only_trying_all_shows_it_then_infeasible),
         cmocka_unit_test(test_plan_when_rules_contradict_then_infeasible),
+        cmocka_unit_test(test_hba_when_what_is_nowhere_cannot_be_placed_then_left),
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
         cmocka_unit_test(test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
