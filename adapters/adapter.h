@@ -172,6 +172,7 @@ struct keeper_state {
     bool paused;    /* by the switch: begin nothing, finish what is under way */
     int64_t patience_ms; /* how long the hold of a dead one may still last */
     char text[300]; /* who leads, what is wrong, who paused; changes only when the fact does */
+    char paused_by[200]; /* "configmap remap/remap-pause"; only while paused */
 };
 
 /* A mark that the cluster bears, perhaps of a daemon whose store is gone. Borrowed. */
@@ -217,12 +218,13 @@ struct relief {
     int64_t cycle, seq; /* the move that left it */
     const char *service;
     int64_t restarts; /* replicas that restart with it */
-    bool done;        /* it was taken off; false: that would take more than the budget */
+    bool done;        /* it was taken off; false: not, by the budget */
     const char *why;
 };
 struct relief_budget {
     int64_t restarts;    /* replicas that may restart in all, counted down; -1: no limit */
     int64_t per_service; /* of one service; -1: no limit */
+    bool look_only;      /* write nothing, tell what would be taken off */
 };
 
 struct orchestrator {

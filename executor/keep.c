@@ -61,6 +61,22 @@ static void kept_arm(struct kept *kept, int64_t ms)
     kept->timer = loop_timer(stage_loop(kept->stage), ms, on_turn, kept);
 }
 
+/* The manager asks for no moves then, and can say why. */
+static void tell_paused(struct kept *kept)
+{
+    const struct keeper_state *state = &kept->state;
+    snprintf(kept->paused_why, sizeof kept->paused_why, "paused by %s", state->paused_by);
+    if (stage_is_filter(kept->stage))
+        return;
+    AUTO_BUF struct buf body = BUF_INIT;
+    buf_puts(&body, "{\"v\":1,\"source\":");
+    json_put_text(&body, kept->source.name);
+    buf_puts(&body, ",\"paused_by\":");
+    json_put_text(&body, state->paused ? state->paused_by : NULL);
+    buf_puts(&body, "}");
+    stage_kept(kept->stage, body.data, body.size);
+}
+
 /* A turn asks foreign servers, meanwhile the loop goes on: never one within another. */
 static void kept_turn(struct kept *kept)
 {
@@ -70,6 +86,8 @@ static void kept_turn(struct kept *kept)
     kept->turned++;
     if (strcmp(before.text, kept->state.text) != 0)
         kept_say(kept, NULL, "lease", kept->state.text);
+    if (kept->turned == 1 || before.paused != kept->state.paused)
+        tell_paused(kept);
     if (!kept->state.leads) {
         kept_adopt_end(kept);
         kept->adopted = false;
@@ -125,7 +143,11 @@ static bool source_same(const struct source *a, const struct source *b)
 static void app_wipe(struct kept_app *app)
 {
     request_wipe_app(&app->scope);
-    free(app->held_back);
+    for (size_t i = 0; i < app->n_held; i++) {
+        free(app->held[i].service);
+        free(app->held[i].text);
+    }
+    free(app->held);
 }
 
 static void apps_wipe(struct kept *kept)
@@ -263,7 +285,7 @@ bool kept_paused(const struct kept *kept, const char **why)
 {
     if (!kept || !kept->state.paused)
         return false;
-    *why = kept->state.text;
+    *why = kept->paused_why;
     return true;
 }
 
@@ -365,13 +387,15 @@ static void kept_learn(struct kept *kept, const struct kept_move *moves, size_t 
 /* NULL: pins stay as they are. */
 static int read_relief(const struct jval *entry, struct kept_relief *out, struct err *err)
 {
-    static const char *const keys[] = {"max_restarts", "max_service_restarts", "interval_ms", NULL};
+    static const char *const keys[] = {"look_only", "max_restarts", "max_service_restarts",
+                                       "interval_ms", NULL};
     struct jval v = jval_get(entry, "relief"), interval = jval_get(&v, "interval_ms");
     *out = (struct kept_relief){.max_restarts = -1, .max_service_restarts = -1};
     if (jval_absent(&v) || jval_null(&v))
         return 0;
     out->wanted = true;
     return jval_object(&v, keys, err) < 0 ||
+                   jval_opt_bool(&v, "look_only", &out->look_only, err) < 0 ||
                    jval_opt_int(&v, "max_restarts", 0, MODEL_MAX_NUMBER, &out->max_restarts,
                                 err) < 0 ||
                    jval_opt_int(&v, "max_service_restarts", 0, MODEL_MAX_NUMBER,

@@ -11,12 +11,18 @@ struct adoption;
 struct kept_app { /* a part of the cluster that is moved through this source */
     struct app_scope scope;
     struct kept_relief {
-        bool wanted;                                /* pins that do harm may be taken off */
+        bool wanted;                                /* pins that do harm are looked for … */
+        bool look_only;                             /* … and told, not taken off */
         int64_t max_restarts, max_service_restarts; /* per interval; -1: no limit */
         int64_t interval_ms;
     } relief;
     int64_t budget_until_ms, restarted; /* of this interval */
-    char *held_back;                    /* what was told last of what the budget forbids */
+    struct held_back { /* pins that do harm and stay, told once */
+        char *service, *text;
+        int64_t cycle, seq;
+        bool seen; /* at this look */
+    } * held;
+    size_t n_held;
 };
 
 struct kept {
@@ -35,6 +41,7 @@ struct kept {
     bool turning, configured;
     int users;
     struct keeper_state state;
+    char paused_why[220]; /* for a plan that stops: "paused by …" */
     int64_t turned;            /* turns so far */
     struct adoption *adoption; /* under way; NULL: none */
     int64_t adopt_ms;          /* a move of an earlier leader gets ready in this time, or goes back */

@@ -1,6 +1,7 @@
 /* relieve.c - between requests, what earlier moves left in the cluster and now keeps replicas from
  * running is taken off (interfaces.md 1.9 rule 3), as far as the budget of moves lets it: of apps
- * that act, while nobody has paused them and no request is under way. */
+ * that act, while nobody has paused them and no request is under way. Of apps that propose it is
+ * told. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,33 +16,83 @@ struct telling {
     struct kept_app *app;
 };
 
-/* What is held back is told once, not at every look. */
+/* --- what is held back: told once, not at every look, and when it is over --- */
+
+static struct held_back *held_find(struct kept_app *app, const struct relief *relief)
+{
+    for (size_t i = 0; i < app->n_held; i++)
+        if (app->held[i].cycle == relief->cycle && app->held[i].seq == relief->seq &&
+            strcmp(app->held[i].service, relief->service) == 0)
+            return &app->held[i];
+    return NULL;
+}
+
+static void held_drop(struct kept_app *app, struct held_back *held)
+{
+    free(held->service);
+    free(held->text);
+    *held = app->held[--app->n_held];
+}
+
 static bool is_news(struct kept_app *app, const struct relief *relief, const char *text)
 {
+    struct held_back *held = held_find(app, relief);
     if (relief->done) {
-        free(steal(app->held_back));
+        if (held)
+            held_drop(app, held);
         return true;
     }
-    if (app->held_back && strcmp(app->held_back, text) == 0)
+    if (!held) {
+        held = ARRAY_PUSH(app->held, app->n_held);
+        *held =
+            (struct held_back){mem_strdup(relief->service), NULL, relief->cycle, relief->seq, true};
+    }
+    held->seen = true;
+    if (held->text && strcmp(held->text, text) == 0)
         return false;
-    free(app->held_back);
-    app->held_back = mem_strdup(text);
+    free(held->text);
+    held->text = mem_strdup(text);
     return true;
+}
+
+static void held_sweep(struct kept *kept, struct kept_app *app)
+{
+    for (size_t i = app->n_held; i > 0; i--) {
+        struct held_back *held = &app->held[i - 1];
+        if (held->seen)
+            continue;
+        AUTO_FREE char *text =
+            mem_printf("%s: the pin of move %lld/%lld is in nobody's way any more", held->service,
+                       (long long)held->cycle, (long long)held->seq);
+        kept_say(kept, app->scope.name, "relief", text);
+        held_drop(app, held);
+    }
+}
+
+/* --- telling --- */
+
+static char *text_of(const struct kept_app *app, const struct relief *r)
+{
+    AUTO_FREE char *pin = mem_printf("%s: the pin of move %lld/%lld", r->service,
+                                     (long long)r->cycle, (long long)r->seq);
+    if (r->done)
+        return mem_printf("%s is taken off, %lld replicas restart: %s", pin, (long long)r->restarts,
+                          r->why);
+    if (app->relief.look_only)
+        return mem_printf("%s would be taken off by an app that acts, and %lld replicas restart; "
+                          "`remap release %s %s` does it: %s",
+                          pin, (long long)r->restarts, app->scope.name, r->service, r->why);
+    return mem_printf(
+        "%s should be taken off, but %lld replicas would restart, more than the budget "
+        "leaves: %s",
+        pin, (long long)r->restarts, r->why);
 }
 
 static void tell(void *arg, const struct relief *relief)
 {
     const struct telling *t = arg;
     struct kept *kept = t->kept;
-    AUTO_FREE char *text =
-        relief->done
-            ? mem_printf("%s: the pin of move %lld/%lld is taken off, %lld replicas restart: %s",
-                         relief->service, (long long)relief->cycle, (long long)relief->seq,
-                         (long long)relief->restarts, relief->why)
-            : mem_printf("%s: the pin of move %lld/%lld should be taken off, but %lld replicas would "
-                         "restart, more than the budget leaves: %s",
-                         relief->service, (long long)relief->cycle, (long long)relief->seq,
-                         (long long)relief->restarts, relief->why);
+    AUTO_FREE char *text = text_of(t->app, relief);
     if (!is_news(t->app, relief, text))
         return;
     kept_say(kept, t->app->scope.name, "relief", text);
@@ -55,6 +106,8 @@ static void tell(void *arg, const struct relief *relief)
         kept->orchestrator->keeper->announce(kept->ctx, &what);
 }
 
+/* --- looking --- */
+
 /* The budget is that of one cycle, for each interval of the app. */
 static struct relief_budget budget_of(struct kept_app *app)
 {
@@ -64,8 +117,10 @@ static struct relief_budget budget_of(struct kept_app *app)
         app->restarted = 0;
     }
     int64_t left = app->relief.max_restarts - app->restarted;
-    return (struct relief_budget){app->relief.max_restarts < 0 ? -1 : left > 0 ? left : 0,
-                                  app->relief.max_service_restarts};
+    return (struct relief_budget){app->relief.max_restarts < 0 ? -1
+                                  : left > 0                   ? left
+                                                               : 0,
+                                  app->relief.max_service_restarts, app->relief.look_only};
 }
 
 static void relieve_app(struct kept *kept, struct kept_app *app)
@@ -74,8 +129,12 @@ static void relieve_app(struct kept *kept, struct kept_app *app)
     struct telling telling = {kept, app};
     struct relief_budget budget = budget_of(app);
     int64_t before = budget.restarts;
+    for (size_t i = 0; i < app->n_held; i++)
+        app->held[i].seen = false;
     if (kept->orchestrator->relieve(kept->relief, &app->scope, &budget, tell, &telling, &err) < 0)
         log_warn("relief: %s: %s", app->scope.name, err.text);
+    else
+        held_sweep(kept, app);
     app->restarted += before - budget.restarts;
 }
 

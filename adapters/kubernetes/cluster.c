@@ -30,7 +30,7 @@ struct cluster {
     bool ignore_soft;
     int64_t peak_ms;
     struct standing standing;
-    char *lease, *lease_space; /* NULL: none is wanted */
+    char *lease, *pause, *lease_space; /* lease, pause: NULL: none is wanted */
 };
 
 static void cluster_close(void *ctx)
@@ -44,6 +44,7 @@ static void cluster_close(void *ctx)
     free(cluster->excluded_text);
     free(cluster->excluded);
     free(cluster->lease);
+    free(cluster->pause);
     free(cluster->lease_space);
     json_decref(cluster->selector);
     free(cluster);
@@ -163,7 +164,9 @@ static int cluster_open(const struct source *source, void **ctx, struct err *err
     }
     cluster->ignore_soft = !respect_soft;
     const char *lease = source_option(source, "lease", "remap");
+    const char *pause = source_option(source, "pause", "remap-pause");
     cluster->lease = strcmp(lease, "none") == 0 ? NULL : mem_strdup(lease);
+    cluster->pause = strcmp(pause, "none") == 0 ? NULL : mem_strdup(pause);
     cluster->lease_space =
         mem_strdup(source_option(source, "lease_namespace", kube_api_space(cluster->api)));
     cluster->objects = kube_objects_new();
@@ -225,6 +228,8 @@ static int cluster_check(void *ctx, const struct app_scope *app, struct source_r
     AUTO_BUF struct buf more = BUF_INIT;
     if (cluster->lease)
         rights_tell_lease(cluster->api, cluster->lease_space, cluster->lease, &more);
+    if (cluster->pause)
+        rights_tell_pause(cluster->api, cluster->lease_space, cluster->pause, &more);
     rivals_tell(cluster->api, cluster->objects, &more);
     snprintf(out->seen, sizeof out->seen, "%zu nodes, %zu services, %zu pods (%d of them stay)%s",
              model->n_hosts, model->n_services, model->n_instances, pinned,

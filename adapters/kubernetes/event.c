@@ -35,6 +35,29 @@ int service_name_parse(const char *service, struct service_name *out)
     return *out->name && !strchr(out->name, '/') && (!second || out->kind_size) ? 0 : -1;
 }
 
+char *service_name_of(struct kube_api *api, const char *space, const char *kind, const char *name)
+{
+    static const struct {
+        const char *kind, *group, *plural;
+    } others[] = {{"Deployment", "apps/v1", "deployments"},
+                  {"StatefulSet", "apps/v1", "statefulsets"},
+                  {"DaemonSet", "apps/v1", "daemonsets"},
+                  {"Job", "batch/v1", "jobs"}};
+    bool shared = false;
+    for (size_t i = 0; i < ARRAY_LEN(others) && !shared; i++) {
+        struct err none = ERR_INIT;
+        AUTO_JSON json_t *found = NULL;
+        AUTO_FREE char *path = kube_api_path(others[i].group, space, others[i].plural, name);
+        shared = strcmp(kind, others[i].kind) != 0 && kube_api_find(api, path, &found, &none) == 0;
+    }
+    if (!shared)
+        return mem_printf("%s/%s", space, name);
+    AUTO_FREE char *lower = mem_strdup(kind);
+    for (char *c = lower; *c; c++)
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+    return mem_printf("%s/%s/%s", space, lower, name);
+}
+
 int event_workload(struct kube_api *api, const char *service, bool recent, json_t **out,
                    const char **plural, struct err *err)
 {

@@ -13,6 +13,9 @@ struct service_name {
     size_t space_size, kind_size;
 };
 int service_name_parse(const char *service, struct service_name *out);
+/* The name of such a workload, as the inspection has it: asks whether another kind has the same.
+ * Caller frees. */
+char *service_name_of(struct kube_api *api, const char *space, const char *kind, const char *name);
 
 /* The Deployment or StatefulSet that a service name means; `recent`: some milliseconds old will do,
  * which is cheaper. Caller decrefs *out; *plural is static. ERR_NOT_FOUND. */

@@ -161,9 +161,11 @@ static void tell(const struct kube_keeper *k, struct keeper_state *out)
         snprintf(out->text, sizeof out->text, "%s is held by %.100s", k->lease_name,
                  lease_holder(k->lease));
     size_t n = strlen(out->text);
-    if (k->paused)
+    if (k->paused) {
+        snprintf(out->paused_by, sizeof out->paused_by, "%s", k->pause_name);
         snprintf(out->text + n, sizeof out->text - n, "; paused by %s", k->pause_name);
-    else if (k->pause_trouble[0])
+    }
+    if (!k->paused && k->pause_trouble[0])
         snprintf(out->text + n, sizeof out->text - n, "; %s", k->pause_trouble);
 }
 

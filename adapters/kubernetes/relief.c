@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapters/kubernetes/event.h"
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/orchestrator.h"
 #include "adapters/kubernetes/rollout.h"
@@ -190,8 +191,8 @@ static int take_off(struct relieving *r, const json_t *workload, const struct ma
                     const json_t *pods, const char *why, struct err *err)
 {
     AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(workload), then = {NULL, NULL};
-    AUTO_FREE char *service = mem_printf("%s/%s/%s", meta_text(workload, "namespace"),
-                                         kube_text(workload, "kind"), meta_text(workload, "name"));
+    AUTO_FREE char *service = service_name_of(r->o->api, meta_text(workload, "namespace"),
+                                              kube_text(workload, "kind"), meta_text(workload, "name"));
     struct relief relief = {.cycle = mark->cycle,
                             .seq = mark->seq,
                             .service = service,
@@ -200,7 +201,7 @@ static int take_off(struct relieving *r, const json_t *workload, const struct ma
     struct relief_budget *b = r->budget;
     if (!pin_take_out(&now, mark->pin.kind, mark->leaf, mark->constraint, &mark->original, &then))
         return 0;
-    relief.done = (b->restarts < 0 || relief.restarts <= b->restarts) &&
+    relief.done = !b->look_only && (b->restarts < 0 || relief.restarts <= b->restarts) &&
                   (b->per_service < 0 || relief.restarts <= b->per_service);
     int rc = relief.done ? write_patch(r->o, workload, &then, NULL, NULL, err) : 0;
     if (rc)
@@ -218,7 +219,7 @@ static int mark_stale(struct relieving *r, const json_t *workload, struct mark *
                       struct err *err)
 {
     bool down = down_since(r, mark) >= 0;
-    if (down == (mark->stale != NULL))
+    if (down == (mark->stale != NULL) || r->budget->look_only)
         return 0;
     free(steal(mark->stale));
     mark->stale = down ? mem_strdup("none of its nodes is ready") : NULL;

@@ -15,8 +15,9 @@ static int may(struct kube_api *api, const char *verb, const char *space, const 
         "{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s, s:s*}}}", "apiVersion", "authorization.k8s.io/v1",
         "kind", "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace", space, "verb",
         verb, "group", "coordination.k8s.io", "resource", "leases", "name", name);
-    if (!body || kube_api_send(api, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                               "application/json", body, &answer, NULL, &ignored))
+    if (!body ||
+        kube_api_send(api, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                      "application/json", body, &answer, NULL, &ignored))
         return -1;
     return json_is_true(kube_path(answer, "status", "allowed"));
 }
@@ -43,4 +44,22 @@ void rights_tell_lease(struct kube_api *api, const char *space, const char *name
         buf_puts(out, "is not there and may not be made by this account");
     else
         buf_puts(out, "is free");
+}
+
+void rights_tell_pause(struct kube_api *api, const char *space, const char *name, struct buf *out)
+{
+    struct err err = ERR_INIT;
+    AUTO_FREE char *path = kube_api_path("v1", space, "configmaps", name);
+    int rc = kube_api_get(api, path, NULL, NULL, &err);
+    if (rc == 0)
+        buf_printf(out, "; paused by configmap %s/%s, no move is begun until it is deleted", space,
+                   name);
+    else if (err.kind == ERR_NOT_FOUND)
+        buf_printf(out, "; not paused: no configmap %s/%s", space, name);
+    else if (err.kind == ERR_REFUSED)
+        buf_printf(out,
+                   "; configmap %s/%s may not be read by this account (who observes needs not)",
+                   space, name);
+    else
+        buf_printf(out, "; configmap %s/%s cannot be read now", space, name);
 }

@@ -288,6 +288,12 @@ static bool judge_plan(struct work *w)
         answer(w, CALM_DRY, text);
         return true;
     }
+    if (w->facts->paused_by && w->app->mode == MODE_ACT) { /* one may propose */
+        snprintf(text, sizeof text, "paused by %.150s: %zu moves not made", w->facts->paused_by,
+                 plan->n_moves);
+        answer(w, CALM_DRY, text);
+        return true;
+    }
     if (w->facts->soak_until_ms > w->facts->wall_ms) {
         snprintf(text, sizeof text, "quiet until %s after a release: %zu moves not made",
                  clock_iso(w->facts->soak_until_ms, until), plan->n_moves);

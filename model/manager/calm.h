@@ -32,6 +32,7 @@ struct calm_facts {
     int64_t wall_ms;
     int64_t soak_until_ms;       /* wall; quiet after a release; -1: no */
     bool window_open;            /* config_app_open() */
+    const char *paused_by;       /* who has paused moves in the cluster; NULL: nobody */
     const struct calm_last *last; /* per move of the plan; NULL: never */
     const bool *busy_hosts;      /* per host: another cycle is not verified there; NULL: none */
 };

@@ -25,6 +25,10 @@ struct app_status {
     double drift, drift_noise, drift_response, drift_level, drift_response_level;
 };
 
+struct held_pin { /* of an app: what it would, or may not, take off */
+    char *app, *text;
+};
+
 struct open_cycle { /* not ended, and not the latest of its app: a proposal that waits, mostly */
     int64_t cycle, started_ms;
     char *app, *state;
@@ -40,6 +44,8 @@ struct status {
     size_t n_apps;
     struct open_cycle *open;
     size_t n_open;
+    struct held_pin *held;
+    size_t n_held;
     char *lease; /* what the running executor said last of its lock in the cluster; NULL: none */
     const char *paused_by; /* into it: "configmap remap/remap-pause"; NULL: by nobody there */
 };
@@ -51,6 +57,11 @@ static void status_wipe(struct status *status)
         free(status->open[i].state);
     }
     free(status->open);
+    for (size_t i = 0; i < status->n_held; i++) {
+        free(status->held[i].app);
+        free(status->held[i].text);
+    }
+    free(status->held);
     free(status->lease);
     for (size_t i = 0; i < status->n_apps; i++) {
         struct app_status *app = &status->apps[i];
@@ -161,6 +172,29 @@ static int read_lease(struct store *store, struct status *status, struct err *er
         status->paused_by = at ? at + strlen(by) : NULL;
     }
     return rc < 0 ? -1 : 0;
+}
+
+/* Pins that do harm and stay: the latest word of each workload, where it is not that this is over. */
+static int read_held(struct store *store, struct status *status, struct err *err)
+{
+    static const char sql[] =
+        "SELECT app, text FROM v_events WHERE event_id IN (SELECT max(event_id) FROM v_events"
+        " WHERE kind = 'relief' GROUP BY app, substr(text, 1, instr(text, ': ')))"
+        " AND text NOT LIKE '%: the pin of move % is taken off,%'"
+        " AND text NOT LIKE '%is in nobody''s way any more' ORDER BY event_id";
+    AUTO(store_rows) struct store_rows *rows = NULL;
+    if (!status->runs && !status->hidden) {
+        return 0;
+    }
+    if (store_select(store, sql, NULL, &rows, err)) {
+        return -1;
+    }
+    int rc;
+    while ((rc = store_rows_next(rows, err)) == 1) {
+        *ARRAY_PUSH(status->held, status->n_held) = (struct held_pin){
+            mem_strdup(store_rows_text(rows, 0)), mem_strdup(store_rows_text(rows, 1))};
+    }
+    return rc;
 }
 
 /* Apps that are configured but have left nothing in the store yet; modes that it does not know. */
@@ -288,6 +322,9 @@ static void put_text(const struct status *status, struct buf *out)
         put_apps(status, out);
         put_drift(status, out);
         put_latest(status, out);
+        for (size_t i = 0; i < status->n_held; i++) {
+            buf_printf(out, "%s%s: %s\n", i ? "" : "\n", status->held[i].app, status->held[i].text);
+        }
     } else {
         buf_puts(out, "\nno applications yet\n");
     }
@@ -373,6 +410,13 @@ static void put_json(const struct status *status, struct buf *out)
         put_opt_int(out, "started_ms", open->started_ms);
         buf_puts(out, "}");
     }
+    buf_puts(out, "],\"pins_in_the_way\":[");
+    for (size_t i = 0; i < status->n_held; i++) {
+        buf_puts(out, i ? ",{\"app\":" : "{\"app\":");
+        json_put_text(out, status->held[i].app);
+        put_opt_text(out, "text", status->held[i].text);
+        buf_puts(out, "}");
+    }
     buf_puts(out, "]}");
 }
 
@@ -397,7 +441,7 @@ static int status_run(struct cli *cli, struct err *err)
     if (store_open_read(status.store_path, &store, err) == 0) {
         status.has_store = true;
         if (read_store(store, &status, err) || read_open(store, &status, err) ||
-            read_lease(store, &status, err)) {
+            read_lease(store, &status, err) || read_held(store, &status, err)) {
             return -1;
         }
     } else if (err->kind != ERR_NOT_FOUND) {

@@ -104,15 +104,18 @@ static void put_limit(struct buf *out, const char *key, int64_t limit)
         buf_printf(out, "\"%s\":%lld,", key, (long long)limit);
 }
 
-/* Whoever moves by himself also takes off what does harm, within the same limits. */
+/* Whoever moves by himself also takes off what does harm, within the same limits; of an app that
+ * proposes it is only told. */
 static void put_relief(const struct config_app *app, bool paused, struct buf *out)
 {
     buf_puts(out, ",\"relief\":");
-    if (app->mode != MODE_ACT || paused) {
+    if (paused) {
         buf_puts(out, "null");
         return;
     }
     buf_puts(out, "{");
+    if (app->mode != MODE_ACT)
+        buf_puts(out, "\"look_only\":true,");
     put_limit(out, "max_restarts", app->max_restarts);
     put_limit(out, "max_service_restarts", app->max_service_restarts);
     buf_printf(out, "\"interval_ms\":%lld}", (long long)app->interval_ms);

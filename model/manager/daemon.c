@@ -105,6 +105,7 @@ static void manager_close(struct manager *m)
     buf_wipe(&m->verify_text);
     look_wipe(&m->look);
     release_free(m->release);
+    pauses_forget(m);
     free(m->phases);
     free(m->apps);
     config_free(m->reread);

@@ -118,7 +118,7 @@ const char *engine_refuses(const struct engine *engine, const struct engine_even
                                                             : NULL;
     }
     if (a->paused)
-        return "paused";
+        return "paused by `remap pause`; `remap resume` goes on";
     if (a->waiting || engine->creating == app)
         return "a cycle of this app is waiting already";
     if (ev->type == EV_APPLY) {

@@ -505,6 +505,9 @@ static void on_received(void *ctx, enum party from, const char *peer, const stru
     case MSG_COUNTERS:
         counters_received(m, body, size);
         break;
+    case MSG_KEPT:
+        kept_received(m, body, size);
+        break;
     case MSG_COMMAND:
         command_received(m, peer, body, size);
         break;
@@ -550,8 +553,10 @@ static void on_died(void *ctx, enum party stage, int64_t pid, const char *how)
     log_warn("%s", text);
     note_stage(m, stage, text);
     manager_event(m, (struct engine_event){.type = EV_STAGE_DOWN, .stage = stage});
-    if (stage == PARTY_EXECUTOR)
+    if (stage == PARTY_EXECUTOR) {
+        pauses_forget(m); /* the next one looks at once */
         release_lost(m, text);
+    }
 }
 
 static void on_gave_up(void *ctx, enum party stage, const char *line)

@@ -8,6 +8,7 @@
  *   manager_plan.c     plans between planner and executor: calm, bases, subsets
  *   manager_command.c  what the command line asks
  *   manager_release.c  pins taken off again
+ *   manager_pause.c    who has paused moves in the cluster
  *   manager_hooks.c    deployments reported to the monitor
  *   manager_drift.c    looks between cycles
  *   manager_start.c    configuration, recovery, reload */
@@ -73,6 +74,11 @@ struct release {
     int64_t restarts, attempt;
 };
 
+/* Who has paused an orchestrator in its cluster. */
+struct pause {
+    char *source, *by;
+};
+
 struct manager {
     const struct daemon_options *options;
     const struct config *config; /* options->config, or `reread` */
@@ -97,6 +103,8 @@ struct manager {
     struct phase *phases;
     size_t n_phases;
 
+    struct pause *pauses; /* as the executor sees them now */
+    size_t n_pauses;
     struct release *release; /* NULL: none */
     int64_t release_attempts;
     int64_t tick_timer, leave_timer;
@@ -195,6 +203,13 @@ void release_answered(struct manager *m, const struct envelope *env, const char 
                       const struct err *failure);
 void release_lost(struct manager *m, const char *why); /* the executor died */
 void release_free(struct release *release);
+
+/* --- manager_pause.c --- */
+void kept_received(struct manager *m, const char *body, size_t size);
+/* Who has paused the app's orchestrator in its cluster, "configmap remap/remap-pause"; NULL: nobody.
+ * Borrowed for this turn of the loop. */
+const char *manager_paused_by(const struct manager *m, const struct config_app *app);
+void pauses_forget(struct manager *m);
 
 /* --- manager_hooks.c --- */
 /* Tells the monitor what to listen to, if it is there and this is `run`. */

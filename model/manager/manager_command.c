@@ -45,6 +45,13 @@ static int ask(struct manager *m, struct engine_event ev, struct err *err)
     return 0;
 }
 
+/* In the cluster, that is: whom `remap pause` has paused the engine refuses. NULL: nobody. */
+static const char *paused_by(const struct manager *m, const char *app)
+{
+    const struct config_app *configured = manager_app_times(m, app);
+    return configured && configured->mode != MODE_OBSERVE ? manager_paused_by(m, configured) : NULL;
+}
+
 /* The cycle of the app that runs now, for the answer. */
 static void put_running(struct manager *m, const char *app, struct buf *out)
 {
@@ -65,7 +72,12 @@ static int do_trigger(struct manager *m, const struct command *c, struct buf *ou
             err) < 0)
         return -1;
     int index = engine_app(&m->engine, c->app);
-    put_text(out, m->engine.apps[index].waiting ? "waits for its turn" : "started");
+    const char *by = paused_by(m, c->app);
+    AUTO_FREE char *text =
+        mem_printf("%s%s%s%s", m->engine.apps[index].waiting ? "waits for its turn" : "started",
+                   by ? ", and will make no move: paused by " : "", by ? by : "",
+                   by ? " (delete it to go on)" : "");
+    put_text(out, text);
     put_running(m, c->app, out);
     return 0;
 }
@@ -81,6 +93,10 @@ static int do_apply(struct manager *m, const struct command *c, struct buf *out,
     int rc = moves_count(m, c->cycle, &count, err);
     if (rc == 0 && (count.planned == 0 || count.applied || count.open))
         rc = err_set(err, ERR_REFUSED, "cycle %" PRId64 " has no plan that waits", c->cycle);
+    const char *by = rc == 0 ? paused_by(m, row.app) : NULL;
+    if (by)
+        rc = err_set(err, ERR_REFUSED, "%s: paused by %s (delete it to go on); nothing was changed",
+                     row.app, by);
     if (rc == 0)
         rc =
             ask(m, (struct engine_event){.type = EV_APPLY, .app = row.app, .cycle = c->cycle}, err);

@@ -146,6 +146,26 @@ static int event_store(struct manager *m, const struct event *event, int64_t *ro
     return rc;
 }
 
+/* Whoever has reported it, and finds no cycle afterwards, finds this. */
+static void tell_of_pauses(struct manager *m, const struct event *event)
+{
+    char text[400];
+    for (size_t i = 0; i < m->config->n_apps; i++) {
+        const struct config_app *app = &m->config->apps[i];
+        int index = engine_app(&m->engine, app->name);
+        const char *by = app->mode == MODE_OBSERVE ? NULL : manager_paused_by(m, app);
+        bool by_hand = index >= 0 && m->engine.apps[index].paused;
+        if ((event->app && strcmp(event->app, app->name) != 0) || (!by && !by_hand))
+            continue;
+        if (by_hand)
+            snprintf(text, sizeof text, "a deployment while paused: no cycle before `remap resume`");
+        else
+            snprintf(text, sizeof text, "a deployment while paused by %s: no move before it is deleted",
+                     by);
+        manager_note(m, app->name, "pause", 0, text);
+    }
+}
+
 void event_received(struct manager *m, enum party from, const struct envelope *env,
                     const char *body, size_t size)
 {
@@ -164,6 +184,8 @@ void event_received(struct manager *m, enum party from, const struct envelope *e
         manager_work(m);
         return;
     }
+    if (strcmp(event.kind, "deploy") == 0 && !duplicate)
+        tell_of_pauses(m, &event);
     struct buf answer = BUF_INIT;
     buf_printf(&answer, "{\"v\":1,\"id\":%lld,\"duplicate\":%s}", (long long)row,
                duplicate ? "true" : "false");

@@ -312,7 +312,7 @@ static void count_rejected(struct manager *m, const char *why)
     } words[] = {{"cool-down", "cooldown"}, {"limit of", "limit"},       {"gains", "gain"},
                  {"does not fit", "room"},  {"a host is under", "busy"}, {"quiet", "soak"},
                  {"outside", "window"},     {"coverage", "coverage"},    {"rollout", "rollout"},
-                 {"stateful", "stateful"}};
+                 {"stateful", "stateful"},  {"paused", "paused"}};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         if (strncmp(why, words[i].start, strlen(words[i].start)) == 0) {
             metrics_move_rejected(m->metrics, words[i].word);
@@ -371,6 +371,7 @@ static struct calm *calm_of(struct manager *m, const struct engine_cycle *c,
     struct calm_facts facts = {.wall_ms = clock_wall_ms(),
                                .soak_until_ms = -1,
                                .window_open = config_app_open(app, clock_wall_ms()),
+                               .paused_by = manager_paused_by(m, app),
                                .last = last,
                                .busy_hosts = busy};
     for (size_t i = 0; i < m->config->n_apps; i++)

@@ -27,6 +27,7 @@ enum message_type {
     MSG_FAILURE,  /* the same, when there is none: kind and text of the error */
     MSG_COMMAND,  /* cli → manager */
     MSG_COUNTERS, /* monitor → manager: what a receiver has counted since its start; no answer */
+    MSG_KEPT,     /* executor → manager: who has paused moves in the cluster; no answer */
     /* from the manager */
     MSG_COLLECT, /* → monitor */
     MSG_ANALYZE, /* → analyzer */

@@ -149,13 +149,24 @@ int64_t stage_event(struct stage *stage, const char *body, size_t size,
     return env.id;
 }
 
-void stage_counters(struct stage *stage, const char *body, size_t size)
+static void send_unanswered(struct stage *stage, enum message_type type, const char *body,
+                            size_t size)
 {
     assert(!stage->options.filter);
-    struct envelope env = {.type = MSG_COUNTERS};
+    struct envelope env = {.type = type};
     struct buf copy = BUF_INIT;
     buf_add(&copy, body, size);
     stage_send(stage, &env, &copy);
+}
+
+void stage_counters(struct stage *stage, const char *body, size_t size)
+{
+    send_unanswered(stage, MSG_COUNTERS, body, size);
+}
+
+void stage_kept(struct stage *stage, const char *body, size_t size)
+{
+    send_unanswered(stage, MSG_KEPT, body, size);
 }
 
 void stage_event_forget(struct stage *stage, int64_t id)

@@ -84,6 +84,8 @@ int64_t stage_event(struct stage *stage, const char *body, size_t size,
 void stage_event_forget(struct stage *stage, int64_t id);
 /* Sends `counters` with the body; nothing answers, and what is lost is in the next. */
 void stage_counters(struct stage *stage, const char *body, size_t size);
+/* The same with `kept`. */
+void stage_kept(struct stage *stage, const char *body, size_t size);
 /* Descriptors of the stage's own, watched between and (through stage_progress) during requests. */
 void stage_watch(struct stage *stage, int fd, short events, loop_fd_fn *fn, void *ctx);
 void stage_unwatch(struct stage *stage, int fd);

@@ -119,6 +119,7 @@ spans "$(listener b)" shop "" front:cart cart:user user:mail
 leader=$(holder)
 r b check
 has "check says who holds the lease" "$out$err" "lease shop/remap is held by $leader"
+has "and that nobody has paused it" "$out" "not paused: no configmap shop/remap-pause"
 
 # --- paused by kubectl ---
 k create configmap remap-pause >/dev/null
@@ -129,9 +130,19 @@ has "and the app is paused" "$out" "act, paused"
 r a status -o json
 has "for programs too" "$out" '"paused_by":"configmap shop/remap-pause"'
 r a trigger shop
+has "trigger says that nothing will move" "$out" "started, and will make no move: paused by configmap shop/remap-pause"
 wait_for "the cycle ends" 60 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/a/store.db' 'SELECT ended_ms FROM v_cycles WHERE cycle_id = 1 AND ended_ms IS NOT NULL')\" ]"
 is "nothing is moved while paused" "$(moved a 1) $(marks)" "0 0"
-has "and the store says why" "$(sql "$dir/a/store.db" 'SELECT reason FROM v_moves WHERE cycle_id = 1 LIMIT 1')" "paused by configmap shop/remap-pause"
+has "and the store says why" "$(sql "$dir/a/store.db" 'SELECT reason FROM v_cycles WHERE cycle_id = 1')" "paused by configmap shop/remap-pause"
+waiting() { sql "$dir/a/store.db" "SELECT count(*) FROM v_moves WHERE cycle_id = 1 AND state = 'planned'"; }
+planned=$(waiting)
+ok "the plan is there" [ "$planned" -gt 0 ]
+r a apply 1
+is "apply is refused" "$status" 1
+has "and says who paused it" "$err" "shop: paused by configmap shop/remap-pause (delete it to go on); nothing was changed"
+is "nothing was changed" "$(waiting) $(marks)" "$planned 0"
+r a check
+has "check says it too" "$out" "paused by configmap shop/remap-pause, no move is begun until it is deleted"
 k delete configmap remap-pause >/dev/null
 goes_on() { remap status -o json -c "$dir/a.yaml" | grep -q '"paused_by":null'; }
 wait_for "it goes on, and status says so" 30 goes_on

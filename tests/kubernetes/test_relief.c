@@ -18,7 +18,7 @@
 
 #define NODES 4
 #define NODE(name) ((const char *const[]){name, NULL})
-#define NO_LIMIT ((struct relief_budget){-1, -1})
+#define NO_LIMIT ((struct relief_budget){-1, -1, false})
 
 static struct kube_cluster *cluster;
 static struct shop shop;
@@ -126,10 +126,13 @@ static void test_rule_3_cordon_alone_takes_no_pin_off_but_a_pod_that_waits_for_i
     assert_int_equal(shop_generation(&shop, "drained"), generation);
     DO("-n", "shop", "delete", "pod", "-l", "app=drained");
 
-    relieves(pins, "drained", (struct relief_budget){0, 0}, NULL);
+    relieves(pins, "drained", (struct relief_budget){-1, -1, true}, NULL);
+    assert_false(last.done); /* only told, of an app that proposes */
+    assert_int_equal(shop_generation(&shop, "drained"), generation);
+    relieves(pins, "drained", (struct relief_budget){0, 0, false}, NULL);
     assert_true(last.done); /* nothing of it runs, so nothing restarts */
     assert_int_equal(last.restarts, 0);
-    assert_string_equal(last.service, "shop/Deployment/drained");
+    assert_string_equal(last.service, "shop/drained");
     assert_non_null(strstr(last.why, "waits for one of its nodes, and others would take it"));
     assert_true(shop_ready(&shop, "drained"));
     after = shop_affinity(&shop, "drained");
@@ -150,14 +153,14 @@ static void test_rule_3_required_pin_when_none_of_its_nodes_is_ready_for_long_is
     AUTO_FREE char *node = shop_other_node(&shop, "lost", NODES);
     pin_to(pins, "lost", node, 2);
     int64_t generation = shop_generation(&shop, "lost");
-    relieves(brief, "lost", (struct relief_budget){1, -1}, node);
+    relieves(brief, "lost", (struct relief_budget){1, -1, false}, node);
     assert_false(last.done); /* two would restart */
     assert_int_equal(last.restarts, 2);
-    relieves(brief, "lost", (struct relief_budget){-1, 1}, node);
+    relieves(brief, "lost", (struct relief_budget){-1, 1, false}, node);
     assert_false(last.done);
     assert_int_equal(relieve(patient, "lost", NO_LIMIT), 0); /* 5 of 10 minutes */
     assert_int_equal(shop_generation(&shop, "lost"), generation);
-    relieves(brief, "lost", (struct relief_budget){2, 2}, node);
+    relieves(brief, "lost", (struct relief_budget){2, 2, false}, node);
     assert_true(last.done);
     assert_non_null(strstr(last.why, "none of its nodes has been ready since "));
     AUTO_FREE char *after = shop_affinity(&shop, "lost");

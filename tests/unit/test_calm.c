@@ -177,6 +177,16 @@ static void with_soak_over(struct fixture *f)
 {
     f->facts.soak_until_ms = NOW;
 }
+static void with_a_pause(struct fixture *f)
+{
+    f->app.mode = MODE_ACT;
+    f->facts.paused_by = "configmap remap/remap-pause";
+}
+static void with_a_pause_that_may_propose(struct fixture *f)
+{
+    with_a_pause(f);
+    f->app.mode = MODE_PROPOSE;
+}
 static void with_closed_window(struct fixture *f)
 {
     f->facts.window_open = false;
@@ -286,6 +296,8 @@ static void test_calm_when_a_rule_applies_then_moves_and_reasons_as_in_the_table
         {with_unknown_coverage, CALM_GO, "bcd", 0, ""},
         {with_soak, CALM_DRY, "", 0, "quiet until"},
         {with_soak_over, CALM_GO, "bcd", 0, ""},
+        {with_a_pause, CALM_DRY, "", 'b', "paused by configmap remap/remap-pause: 3 moves"},
+        {with_a_pause_that_may_propose, CALM_GO, "bcd", 0, ""},
         {with_closed_window, CALM_DRY, "", 'b', "outside the windows"},
         {with_no_better_plan, CALM_NOTHING, "", 'a', "better neither in score nor in hosts"},
         {with_a_rule_mended, CALM_GO, "d", 0, "mends a broken rule"},

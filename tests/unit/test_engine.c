@@ -485,7 +485,8 @@ static void test_pause_when_executing_then_stops_and_verifies_what_moved(void **
     rig_answer(&rig, id, VERDICT_STOPPED, 1, NULL);
     assert_state(&rig, id, CYCLE_SETTLING);
     struct engine_event ev = {.type = EV_TRIGGER, .app = "shop", .trigger = "manual"};
-    assert_string_equal(engine_refuses(&rig.engine, &ev), "paused");
+    assert_string_equal(engine_refuses(&rig.engine, &ev),
+                        "paused by `remap pause`; `remap resume` goes on");
     rig_event(&rig, (struct engine_event){.type = EV_RESUME, .app = "shop"});
     assert_null(engine_refuses(&rig.engine, &ev));
     engine_wipe(&rig.engine);

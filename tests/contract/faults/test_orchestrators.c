@@ -87,7 +87,7 @@ static void told(void *arg, const struct relief *relief)
 static int ask_relieve(const struct orchestrator *o, void *ctx, const struct placement *p,
                        struct err *err)
 {
-    struct relief_budget budget = {-1, -1};
+    struct relief_budget budget = {-1, -1, false};
     (void)p;
     return o->relieve(ctx, &app, &budget, told, NULL, err);
 }

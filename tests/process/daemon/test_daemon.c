@@ -142,7 +142,7 @@ static void test_pause_survives_a_restart(void **state)
     rig_start(&rig, true);
     assert_int_equal(rig_ask(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}", &answer),
                      -1);
-    assert_non_null(strstr(answer.data, "paused"));
+    assert_non_null(strstr(answer.data, "paused by `remap pause`; `remap resume` goes on"));
     command(&rig, "{\"v\":1,\"command\":\"resume\",\"app\":\"rig\"}");
     trigger(&rig);
     rig_until_state(&rig, 1, "done");

@@ -34,6 +34,7 @@ static struct {
 
     char said[MAX_SAID][400], announced[40], announced_why[80]; /* rows, and the last Event */
     int n_said;
+    char kept[200]; /* what the manager was told last of the switch */
 } world;
 
 /* --- the clock and the stage --- */
@@ -101,6 +102,12 @@ int64_t stage_event(struct stage *stage, const char *body, size_t size,
     return world.n_said;
 }
 
+void stage_kept(struct stage *stage, const char *body, size_t size)
+{
+    (void)stage;
+    snprintf(world.kept, sizeof world.kept, "%.*s", (int)size, body);
+}
+
 /* --- an orchestrator with pins, and its keeper --- */
 
 static int64_t turn(void *ctx, struct keeper_state *out)
@@ -159,7 +166,7 @@ static int relieve(void *ctx, const struct app_scope *app, struct relief_budget 
         return err_set(err, ERR_UNREACHABLE, "no answer");
     while (world.n_pins > 0) {
         int64_t n = world.pins[0];
-        bool fits = budget->restarts < 0 || n <= budget->restarts;
+        bool fits = !budget->look_only && (budget->restarts < 0 || n <= budget->restarts);
         const struct relief relief = {7, 2, "shop/web", n, fits, "its nodes are gone"};
         told(arg, &relief);
         if (!fits)
@@ -312,7 +319,7 @@ static void test_pins_when_the_app_does_not_act_by_itself_stay(void **state)
         const char *mode;
         bool paused; /* by `remap pause` */
         int looks;
-    } rows[] = {{"observe", false, 0}, {"propose", false, 0}, {"act", true, 0}, {"act", false, 1}};
+    } rows[] = {{"observe", false, 0}, {"act", true, 0}, {"act", false, 1}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         bring_up(rows[i].mode, "", rows[i].paused);
         PINS(1);
@@ -324,13 +331,69 @@ static void test_pins_when_the_app_does_not_act_by_itself_stay(void **state)
     }
 }
 
+static void test_pins_when_the_app_proposes_stay_and_are_told_once_and_when_it_is_over(void **state)
+{
+    (void)state;
+    bring_up("propose", "", false);
+    PINS(2);
+    for (int i = 0; i < 3; i++)
+        pass(MINUTE);
+    assert_int_equal(world.looks, 3);
+    assert_int_equal(world.n_pins, 1);
+    assert_int_equal(world.n_said, 1);
+    assert_string_equal(world.said[0],
+                        "shop relief: shop/web: the pin of move 7/2 would be taken off by an app that "
+                        "acts, and 2 replicas restart; `remap release shop shop/web` does it: its "
+                        "nodes are gone");
+    assert_string_equal(world.announced, "pin does harm");
+    PINS(3);
+    pass(MINUTE);
+    assert_int_equal(world.n_said, 2); /* it is another now */
+    world.n_pins = 0;
+    for (int i = 0; i < 3; i++)
+        pass(MINUTE);
+    assert_int_equal(world.n_said, 3);
+    assert_string_equal(world.said[2],
+                        "shop relief: shop/web: the pin of move 7/2 is in nobody's way any more");
+    take_down();
+}
+
+static void test_pause_in_the_cluster_when_it_comes_and_goes_is_told_to_the_manager(void **state)
+{
+    (void)state;
+    const char *why = NULL;
+    const struct source source = {"c", "pins", NULL, 0};
+    struct kept *kept;
+    struct err err = ERR_INIT;
+    bring_up("act", "", false);
+    assert_string_equal(world.kept, "{\"v\":1,\"source\":\"c\",\"paused_by\":null}");
+    world.kept[0] = '\0';
+    snprintf(world.state.text, sizeof world.state.text, "the lease is ours; paused by configmap a/b");
+    snprintf(world.state.paused_by, sizeof world.state.paused_by, "configmap a/b");
+    world.state.paused = true;
+    pass(MINUTE);
+    assert_string_equal(world.kept, "{\"v\":1,\"source\":\"c\",\"paused_by\":\"configmap a/b\"}");
+    assert_int_equal(kept_join(NULL, &with_pins, &source, &kept, &err), 0);
+    assert_true(kept_paused(kept, &why));
+    assert_string_equal(why, "paused by configmap a/b"); /* that alone stops a plan */
+    kept_leave(kept);
+    world.kept[0] = '\0';
+    pass(MINUTE);
+    assert_string_equal(world.kept, "");
+    world.state.paused = false;
+    world.state.paused_by[0] = '\0';
+    pass(MINUTE);
+    assert_string_equal(world.kept, "{\"v\":1,\"source\":\"c\",\"paused_by\":null}");
+    take_down();
+}
+
 static void test_pins_when_the_mode_changes_are_looked_at_or_not_from_then_on(void **state)
 {
     (void)state;
     bring_up("act", "", false);
     pass(MINUTE);
     assert_int_equal(world.looks, 1);
-    configure("propose", "", false);
+    configure("observe", "", false);
     PINS(1);
     pass(MINUTE);
     assert_int_equal(world.looks, 1);
@@ -411,6 +474,8 @@ int main(void)
         cmocka_unit_test(test_budget_when_used_up_holds_back_until_the_next_interval),
         cmocka_unit_test(test_budget_of_the_configuration_is_what_the_orchestrator_gets),
         cmocka_unit_test(test_pins_when_the_app_does_not_act_by_itself_stay),
+        cmocka_unit_test(test_pins_when_the_app_proposes_stay_and_are_told_once_and_when_it_is_over),
+        cmocka_unit_test(test_pause_in_the_cluster_when_it_comes_and_goes_is_told_to_the_manager),
         cmocka_unit_test(test_pins_when_the_mode_changes_are_looked_at_or_not_from_then_on),
         cmocka_unit_test(test_pins_when_paused_in_the_cluster_or_without_the_lock_stay),
         cmocka_unit_test(test_pins_when_a_request_is_under_way_stay_until_its_end),
