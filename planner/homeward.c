@@ -69,14 +69,6 @@ bool homeward(struct place *place, const struct plan_options *options)
     return any;
 }
 
-int *homeward_from(const struct space *space, const struct plan_options *options, const int *at)
-{
-    AUTO(place) struct place *place = place_new(space, at);
-    place->score = place_score_exact(place);
-    homeward(place, options);
-    return mem_dup(place->at, (size_t)space->n * sizeof *place->at);
-}
-
 int homeward_plan(struct plan *plan, const struct model *model, const struct analysis *analysis,
                   const struct plan_options *options, struct err *err)
 {

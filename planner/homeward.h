@@ -9,9 +9,6 @@
  * hosts where these come first. What holds before holds afterwards. True when any went. */
 bool homeward(struct place *place, const struct plan_options *options);
 
-/* The placement after that, from another one; caller frees. */
-int *homeward_from(const struct space *space, const struct plan_options *options, const int *at);
-
 /* The same for a plan of single instances made without prices: its moves in a new order, its scores
  * and counts. Where nothing goes back the plan stays as it is. */
 int homeward_plan(struct plan *plan, const struct model *model, const struct analysis *analysis,

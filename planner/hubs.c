@@ -12,6 +12,7 @@
 #include "planner/pack.h"
 #include "planner/pull.h"
 #include "planner/recombine.h"
+#include "planner/relieve.h"
 #include "planner/service.h"
 
 /* Measured on one core: about 0.1 µs per iteration on sparse graphs, up to 0.5 µs with hundreds of
@@ -371,12 +372,17 @@ int hubs_finish(struct space *space, const struct plan_options *options,
 {
     const struct model *model = space->model;
     const int *at = best->valid ? best_at : space->start;
-    AUTO_FREE int *worth = NULL; /* less what is not worth its moves */
-    if (best->valid && options->min_gain > 0 && options->granularity == PER_INSTANCE)
-        at = worth = homeward_from(space, options, best_at);
+    AUTO(place) struct place *place = place_new(space, at);
+    place->score = place_score_exact(place);
+    if (best->valid && options->granularity == PER_INSTANCE) {
+        if (options->min_gain > 0) /* less what is not worth its moves */
+            homeward(place, options);
+        relieve(place, options);
+    }
+    AUTO_FREE int *last = mem_dup(place->at, (size_t)space->n * sizeof *last);
     out->cut = effort->cut;
     out->iterations = effort->done;
-    if (plan_fill(out, model, space->rows, space->n_rows, at, err) < 0)
+    if (plan_fill(out, model, space->rows, space->n_rows, last, err) < 0)
         return -1;
     if (!best->valid) {
         finish_without(space, options, effort, best->none, out);
@@ -393,7 +399,6 @@ int hubs_finish(struct space *space, const struct plan_options *options,
         out->why = mem_printf("the best placement found cannot be reached: %s", broken.text);
         return 0;
     }
-    AUTO(place) struct place *place = place_new(space, at);
     explain_discarded(out, place, options);
     out->status = PLAN_FEASIBLE;
     return 0;

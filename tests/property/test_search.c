@@ -201,6 +201,60 @@ static void test_oa_when_services_move_then_proven(void **state)
     assert_int_equal(reached, feasible);
 }
 
+/* A move that may be made, breaks nothing, and brings the host down to its capacity; false: none. */
+static bool one_move_relieves(struct place *place, const struct plan_options *options, int host)
+{
+    const struct space *space = place->space;
+    for (int i = 0; i < space->n; i++)
+        for (int h = 0; h < space->n_hosts && place->at[i] == host && !space->fixed[i]; h++) {
+            if (h == host || !place_allows(place, i, h))
+                continue;
+            int over = place->n_over;
+            place_move(place, i, h);
+            bool better = place->n_over < over && value_of(place, options).valid;
+            place_move(place, i, host);
+            if (better)
+                return true;
+        }
+    return false;
+}
+
+static void test_hubs_when_a_host_is_over_then_no_move_would_relieve_it(void **state)
+{
+    static const char *const names[] = {"hubs", "auto"};
+    struct wild wild = wild_all;
+    int over = 0, relieved = 0;
+    (void)state;
+    wild.broken = true;
+    wild.instances = 12;
+    wild.hosts = 5;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        struct err err = ERR_INIT;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.leave_broken = true;
+        given.options.min_gain = seed % 7 == 3 ? 0.1 : 0;
+        given.options.time_limit_ms = 200;
+        AUTO(plan) struct plan *plan = plan_by(&given, names[seed % 2]);
+        if (plan->status != PLAN_FEASIBLE && plan->status != PLAN_OPTIMAL)
+            continue;
+        if (plan_check(plan, given.model, given.options.move_stateful, &err) < 0)
+            fail_msg("seed %d: %s", (int)seed, err.text);
+        AUTO(space) struct space *space =
+            space_new(given.model, given.analysis->rows, given.analysis->n_rows,
+                      given.options.move_stateful, &err);
+        AUTO(place) struct place *start = place_new(space, space->start);
+        AUTO(place) struct place *end = place_new(space, plan->placement);
+        over += start->n_over > 0;
+        relieved += start->n_over > 0 && end->n_over == 0;
+        for (int h = 0; h < space->n_hosts && strcmp(plan->planner, "hba") != 0; h++)
+            if (end->n_over > 0 && one_move_relieves(end, &given.options, h))
+                fail_msg("seed %d: %s leaves host %s over its capacity for nothing", (int)seed,
+                         plan->planner, given.model->hosts[h].name);
+    }
+    print_message("%d of %d relieved\n", relieved, over);
+    assert_true(over > RUNS / 4 && relieved > 0);
+}
+
 /* The program alone, which oa asks only where there are too many placements to try. */
 static void counts_sweep(enum granularity granularity)
 {
@@ -401,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_oa_when_no_replicas_or_zones_then_proven),
         cmocka_unit_test(test_oa_modified_when_tiny_then_promises_kept),
         cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
+        cmocka_unit_test(test_hubs_when_a_host_is_over_then_no_move_would_relieve_it),
         cmocka_unit_test(test_hubs_when_services_move_then_found_if_there_is_one),
         cmocka_unit_test(test_hubs_when_services_are_over_at_the_start_then_found_all_the_same),
         cmocka_unit_test(test_oa_when_services_move_then_proven),
