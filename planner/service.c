@@ -179,6 +179,7 @@ void service_search(struct space *space, const struct plan_options *options, str
     } else if (!best->valid) {
         best->none = true; /* nothing may move, and what is there does not hold */
     }
+    teams_ease(&teams, options, best_at, best);
     set_clear(&teams);
     teams_wipe(&teams);
     puller_wipe(&puller);

@@ -67,4 +67,8 @@ void teams_keep(struct teams *teams, const struct plan_options *options, int *be
 void teams_pull(struct teams *teams, const struct plan_options *options, int64_t steps,
                 struct effort *effort, int *best_at, struct value *best);
 
+/* As relieve() (relieve.h), by whole services, from *best. */
+void teams_ease(struct teams *teams, const struct plan_options *options, int *best_at,
+                   struct value *best);
+
 #endif

@@ -14,6 +14,7 @@
 #include "planner/bound.h"
 #include "planner/counts.h"
 #include "planner/planner.h"
+#include "planner/teams.h"
 #include "tests/bench/brute.h"
 #include "tests/bench/instances.h"
 #include "tests/property/given.h"
@@ -255,6 +256,80 @@ static void test_hubs_when_a_host_is_over_then_no_move_would_relieve_it(void **s
     assert_true(over > RUNS / 4 && relieved > 0);
 }
 
+/* The same of whole services: one gives up the host, for another one or none. */
+static bool one_service_relieves(struct teams *teams, const struct plan_options *options, int host)
+{
+    struct place *place = teams->puller->place;
+    for (int k = 0; k < teams->n_movable; k++) {
+        struct team *team = &teams->teams[teams->movable[k]];
+        for (int h = -1; h < teams->space->n_hosts; h++) {
+            set_clear(teams);
+            set_of(teams, team);
+            int there = -1;
+            for (int at = 0; at < teams->n_set; at++)
+                there = teams->set[at] == host ? at : there;
+            if (there < 0)
+                continue;
+            set_drop(teams, there);
+            if ((h >= 0 && !set_add(teams, h)) || teams->n_set == 0 || teams->n_set > team->n)
+                continue;
+            teams->puller->n_undo = 0;
+            team_spread(teams, team);
+            bool better = !host_full(place, host) && teams_hold(teams, options);
+            puller_back(teams->puller, 0);
+            team_refresh(teams, team);
+            if (better)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void test_hubs_when_a_host_is_over_then_no_service_would_relieve_it(void **state)
+{
+    struct wild wild = wild_services();
+    int over = 0, relieved = 0;
+    (void)state;
+    wild.broken = true;
+    wild.instances = 12;
+    wild.hosts = 5;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        struct err err = ERR_INIT;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.leave_broken = true;
+        given.options.granularity = PER_SERVICE;
+        given.options.time_limit_ms = 200;
+        AUTO(plan) struct plan *plan = plan_by(&given, "hubs");
+        if (plan->status != PLAN_FEASIBLE && plan->status != PLAN_OPTIMAL)
+            continue;
+        if (plan_check(plan, given.model, given.options.move_stateful, &err) < 0)
+            fail_msg("seed %d: %s", (int)seed, err.text);
+        AUTO(space) struct space *space =
+            space_new(given.model, given.analysis->rows, given.analysis->n_rows,
+                      given.options.move_stateful, &err);
+        struct puller puller;
+        struct teams teams;
+        struct rng rng = {1};
+        AUTO(place) struct place *place = place_new(space, space->start);
+        bool was_over = place->n_over > 0;
+        over += was_over;
+        puller_init(&puller, place, &rng);
+        teams_init(&teams, &puller);
+        teams_set(&teams, plan->placement);
+        for (int h = 0; h < space->n_hosts; h++)
+            if (place->n_residents[h] > 0 && host_full(place, h) &&
+                one_service_relieves(&teams, &given.options, h))
+                fail_msg("seed %d: host %s stays over its capacity for nothing", (int)seed,
+                         given.model->hosts[h].name);
+        relieved += was_over && place->n_over == 0;
+        set_clear(&teams);
+        teams_wipe(&teams);
+        puller_wipe(&puller);
+    }
+    print_message("%d of %d relieved\n", relieved, over);
+    assert_true(over > RUNS / 4 && relieved > 0);
+}
+
 /* The program alone, which oa asks only where there are too many placements to try. */
 static void counts_sweep(enum granularity granularity)
 {
@@ -456,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_oa_modified_when_tiny_then_promises_kept),
         cmocka_unit_test(test_auto_when_tiny_then_never_wrong),
         cmocka_unit_test(test_hubs_when_a_host_is_over_then_no_move_would_relieve_it),
+        cmocka_unit_test(test_hubs_when_a_host_is_over_then_no_service_would_relieve_it),
         cmocka_unit_test(test_hubs_when_services_move_then_found_if_there_is_one),
         cmocka_unit_test(test_hubs_when_services_are_over_at_the_start_then_found_all_the_same),
         cmocka_unit_test(test_oa_when_services_move_then_proven),
