@@ -28,6 +28,9 @@ int64_t bound_hosts(const struct model *model, bool move_stateful, bool place_al
 extern const char *const load_dim_names[LOAD_DIMS];
 void load_dims(const struct load *load, int64_t out[LOAD_DIMS]);
 void host_rooms(const struct model *model, int64_t (*room)[LOAD_DIMS]);
+/* How many of the services that the rule names may share a host; -1: it says nothing of hosts, or is
+ * broken now and may stay so. `replicas` by service. */
+int64_t rule_most(const struct model *model, const struct rule *rule, const int *replicas);
 
 #define LOAD_TEXT_SIZE 32
 /* An amount with its unit, for reasons: "250m", "128 MiB", "600 bytes", "3". Returns `out`. */

@@ -168,9 +168,7 @@ static int64_t best_sum(const struct packed *p)
 
 /* ---- rules and conflicts ---- */
 
-/* How many of the services that the rule names may share a host; -1: it says nothing of hosts, or is
- * broken now and may stay so. */
-static int64_t rule_most(const struct model *model, const struct rule *rule, const int *replicas)
+int64_t rule_most(const struct model *model, const struct rule *rule, const int *replicas)
 {
     if (rule->kind != RULE_APART && rule->kind != RULE_SPREAD)
         return -1;

@@ -110,10 +110,12 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
         return -1;
     if (!answer.best.valid)
         return 1;
-    out->has_bound = true;
-    out->affinity_bound =
-        fmin(answer.end.bound, bound_affinity(space->model, space->rows, space->n_rows,
-                                              options->move_stateful, true));
+    /* Without one of its own the plan gets that of all plans (planner.c). */
+    out->has_bound = isfinite(answer.end.bound);
+    if (out->has_bound)
+        out->affinity_bound =
+            fmin(answer.end.bound, bound_affinity(space->model, space->rows, space->n_rows,
+                                                  options->move_stateful, true));
     out->hosts_bound = answer.end.hosts_bound;
     if (answer.proven && options->objective == OBJECTIVE_AFFINITY)
         out->status = PLAN_OPTIMAL;

@@ -2,6 +2,7 @@
 #include "planner/refine.h"
 
 #include <math.h>
+#include "planner/bound_counts.h"
 #include "planner/generate.h"
 #include "planner/parts.h"
 #include "planner/warm.h"
@@ -60,7 +61,11 @@ double refine_bound(const struct model *model, const struct affinity *rows, size
 {
     struct err err = ERR_INIT;
     AUTO(space) struct space *space = space_new(model, rows, n, options->move_stateful, &err);
-    if (!space || space->n_movable == 0 || space->n_movable > MOST_ITEMS || !start_holds(space))
+    if (!space || space->n_movable == 0)
+        return INFINITY;
+    if (space->n_slots > 0)
+        return bound_counts(space, options, score, effort);
+    if (space->n_movable > MOST_ITEMS || !start_holds(space))
         return INFINITY;
     AUTO(parts) struct parts *parts = parts_new(space, &err);
     return parts ? bound_of_parts(parts, space, placement, score, effort) : INFINITY;
