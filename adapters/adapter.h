@@ -76,6 +76,14 @@ struct source_report {
     char seen[1000];   /* "3 hosts, 14 services, 17 instances" */
 };
 
+/* What `remap check` shows of one thing that an orchestrator needs in its cluster. */
+struct check_line {
+    const char *what;              /* "webhook", "certificate", …; static */
+    char seen[300];                /* "" nothing */
+    char problem[300], warning[300]; /* it does not work; it will not for ever. "" none */
+    const char *remedy;            /* what helps, where there is either; static */
+};
+
 /* Somebody has released a new version of a workload, or a new workload. Borrowed during the call. */
 struct revision {
     const char *space, *service; /* "namespace", "namespace/name" */
@@ -253,6 +261,8 @@ struct orchestrator {
     int (*relieve)(void *ctx, const struct app_scope *app, struct relief_budget *budget,
                    void (*told)(void *arg, const struct relief *relief), void *arg,
                    struct err *err);
+    /* For `remap check`: tells a line for each thing that it needs in the cluster. NULL: nothing. */
+    void (*check)(void *ctx, void (*tell)(void *arg, const struct check_line *line), void *arg);
     void (*close)(void *ctx);
     const struct keeper *keeper; /* NULL: it needs none */
     /* Called after open() with what the keeper's open() made, which outlives this ctx: every single

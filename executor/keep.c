@@ -84,10 +84,10 @@ static void kept_turn(struct kept *kept)
     struct keeper_state before = kept->state;
     int64_t again_ms = keeper->turn(kept->ctx, &kept->state);
     kept->turned++;
+    if (kept->turned == 1 || before.paused != kept->state.paused)
+        tell_paused(kept); /* before the event, so that who sees that is answered by this */
     if (strcmp(before.text, kept->state.text) != 0)
         kept_say(kept, NULL, "lease", kept->state.text);
-    if (kept->turned == 1 || before.paused != kept->state.paused)
-        tell_paused(kept);
     if (!kept->state.leads) {
         kept_adopt_end(kept);
         kept->adopted = false;

@@ -96,8 +96,11 @@ static int set_count(const struct key *key, const char *text, int64_t *out, cons
     bool none = strcmp(text, "none") == 0;
     if (!none && (whole_parse(text, &value) || (double)value < key->min ||
                   (double)value > key->max))
-        return say(why, "must be none or an integer from %.0f to %.0f, not \"%.40s\"", key->min,
-                   key->max, text);
+        return say(why, "must be none or an integer from %.0f to %.0f, not \"%.40s\"%s", key->min,
+                   key->max, text,
+                   strcmp(text, "0") == 0 && strncmp(key->name, "max_", 4) == 0
+                       ? " (none: no limit; to make no moves: mode: observe)"
+                       : "");
     *out = value;
     return 0;
 }

@@ -96,7 +96,7 @@ static int decode_source_list(const struct jval *sources, const char *key, struc
 
 static int decode_sources(const struct jval *root, struct collect *out, struct err *err)
 {
-    static const char *const keys[] = {"cluster", "metrics", "messages", NULL};
+    static const char *const keys[] = {"cluster", "metrics", "messages", "orchestrator", NULL};
     struct jval v = jval_get(root, "sources");
     if (jval_object(&v, keys, err))
         return -1;
@@ -105,7 +105,8 @@ static int decode_sources(const struct jval *root, struct collect *out, struct e
         decode_source_list(&v, "metrics", &out->metrics, &out->n_metrics, err) ||
         decode_source_list(&v, "messages", &out->messages, &out->n_messages, err))
         return -1;
-    return 0;
+    struct jval orchestrator = jval_get(&v, "orchestrator");
+    return jval_absent(&orchestrator) ? 0 : collect_source(&orchestrator, &out->orchestrator, err);
 }
 
 static int decode_aliases(const struct jval *root, struct collect *out, struct err *err)
@@ -216,6 +217,7 @@ void collect_wipe(struct collect *collect)
     free((void *)collect->app.namespaces);
     free((void *)collect->app.services);
     free((void *)collect->cluster.options);
+    free((void *)collect->orchestrator.options);
     sources_free(collect->metrics, collect->n_metrics);
     sources_free(collect->messages, collect->n_messages);
     free(collect->aliases);

@@ -3,6 +3,7 @@
 #include "monitor/inspection.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -459,6 +460,47 @@ static void check_one(struct check_run *run, const char *kind, check_source_f *c
     put_report(run->out, kind, source, &report, rc ? &problem : NULL);
 }
 
+/* --- what an orchestrator needs --- */
+
+static void put_line(void *arg, const struct check_line *line)
+{
+    struct check_run *run = arg;
+    const char *problem = line->problem[0] ? line->problem : NULL;
+    const char *warning = line->warning[0] ? line->warning : NULL;
+    if (problem && run->exit_code != 2)
+        run->exit_code = 1;
+    buf_puts(run->out, run->done++ ? ",{\"kind\":" : "{\"kind\":");
+    json_put_text(run->out, line->what);
+    put_member(run->out, "name", run->collect->orchestrator.name);
+    put_member(run->out, "type", run->collect->orchestrator.type);
+    buf_puts(run->out, ",\"reachable\":true");
+    put_member(run->out, "version", NULL);
+    put_member(run->out, "newest_ms", NULL);
+    put_member(run->out, "seen", line->seen);
+    put_member(run->out, "problem", problem);
+    put_member(run->out, "warning", warning);
+    put_member(run->out, "remedy", problem || warning ? line->remedy : NULL);
+    buf_puts(run->out, "}");
+}
+
+static void check_orchestrator(struct check_run *run)
+{
+    const struct source *source = &run->collect->orchestrator;
+    const struct orchestrator *adapter = source->name ? orchestrator_find(source->type) : NULL;
+    struct err err = ERR_INIT;
+    void *ctx;
+    if (!adapter || !adapter->check)
+        return;
+    if (source_check(source, adapter->options, &err) || adapter->open(source, &ctx, &err)) {
+        struct check_line line = {.what = "orchestrator", .remedy = remedy(err.kind)};
+        snprintf(line.problem, sizeof line.problem, "%.290s", err.text);
+        put_line(run, &line);
+        return;
+    }
+    adapter->check(ctx, put_line, run);
+    adapter->close(ctx);
+}
+
 int inspection_check(const struct collect *collect, inspection_step_f *step, void *arg,
                      struct buf *result, int *exit_code, struct err *err)
 {
@@ -477,6 +519,9 @@ int inspection_check(const struct collect *collect, inspection_step_f *step, voi
             return -1;
         check_one(&run, "messages", check_messages, &collect->messages[i]);
     }
+    if (step(arg, run.done, err))
+        return -1;
+    check_orchestrator(&run);
     buf_puts(result, "]}");
     *exit_code = run.exit_code;
     return 0;

@@ -15,6 +15,7 @@ struct collect {
     struct app_scope app;
     struct window window;
     struct source cluster;
+    struct source orchestrator; /* for a check; name NULL: none is given */
     struct source *metrics, *messages;
     size_t n_metrics, n_messages;
     struct collect_alias *aliases;

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "adapters/http/http.h"
+#include "adapters/kubernetes/admission_check.h"
 #include "adapters/kubernetes/event.h"
 #include "adapters/kubernetes/evict.h"
 #include "adapters/kubernetes/keeper.h"
@@ -51,19 +52,27 @@
 struct replica {
     struct kube_api *api;
     struct kube_keeper *keeper; /* NULL until attached */
+    char *webhook, *cert_file, *listen;
 };
 
 static void replica_close(void *ctx)
 {
     struct replica *r = ctx;
-    if (r)
-        kube_api_close(r->api);
+    if (!r)
+        return;
+    kube_api_close(r->api);
+    free(r->webhook);
+    free(r->cert_file);
+    free(r->listen);
     free(r);
 }
 
 static int replica_open(const struct source *source, void **ctx, struct err *err)
 {
     struct replica *r = mem_alloc(sizeof *r);
+    r->webhook = mem_strdup(source_option(source, "webhook", REPLICA_WEBHOOK));
+    r->cert_file = mem_strdup(source_option(source, "tls_cert_file", REPLICA_CERT_FILE));
+    r->listen = mem_strdup(source_option(source, "listen", REPLICA_LISTEN));
     if (kube_api_open(source, &r->api, err)) {
         replica_close(r);
         return -1;
@@ -439,12 +448,20 @@ static int replica_release(void *ctx, const struct app_scope *app, const char *s
     return 0;
 }
 
+static void replica_check(void *ctx, void (*tell)(void *arg, const struct check_line *line),
+                          void *arg)
+{
+    struct replica *r = ctx;
+    admission_check(r->api, r->webhook, r->cert_file, r->listen, tell, arg);
+}
+
 static const struct option_spec options[] = {
     KUBE_API_OPTIONS,
     KUBE_KEEPER_OPTIONS,
     {"listen", "where the API server reaches the webhook", REPLICA_LISTEN, false},
     {"tls_cert_file", "its certificate, read again when it changes", REPLICA_CERT_FILE, false},
     {"tls_key_file", "and key", REPLICA_KEY_FILE, false},
+    {"webhook", "name of its MutatingWebhookConfiguration, for `remap check`", REPLICA_WEBHOOK, false},
     {NULL, NULL, NULL, false},
 };
 
@@ -460,6 +477,7 @@ const struct orchestrator kubernetes_replica_orchestrator = {
     .settled = replica_settled,
     .undo = replica_undo,
     .release = replica_release,
+    .check = replica_check,
     .close = replica_close,
     .keeper = &kubernetes_replica_keeper,
     .attach = replica_attach,

@@ -7,6 +7,7 @@
 #define REPLICA_LISTEN "0.0.0.0:9473"
 #define REPLICA_CERT_FILE "/etc/remap/admission/tls.crt"
 #define REPLICA_KEY_FILE "/etc/remap/admission/tls.key"
+#define REPLICA_WEBHOOK "remap"
 
 extern const struct orchestrator kubernetes_replica_orchestrator;
 

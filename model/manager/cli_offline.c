@@ -268,6 +268,7 @@ static void check_source_row(struct check_run *run, const char *app, const struc
     struct jval reachable = jval_get(source, "reachable"), newest = jval_get(source, "newest_ms");
     bool ok = reachable.value && json_is_true(reachable.value);
     const char *problem = optional_text(source, "problem");
+    const char *warning = optional_text(source, "warning");
     const char *remedy = optional_text(source, "remedy");
     char at[CLOCK_TEXT_SIZE];
     run->n_unreachable += !ok || problem;
@@ -275,15 +276,16 @@ static void check_source_row(struct check_run *run, const char *app, const struc
     table_cell(run->table, optional_text(source, "kind"));
     table_cell(run->table, optional_text(source, "name"));
     table_cell(run->table, optional_text(source, "type"));
-    table_cell(run->table, problem ? "FAILS" : ok ? "ok" : "unreachable");
+    table_cell(run->table, problem ? "FAILS" : warning ? "warns" : ok ? "ok" : "unreachable");
     table_cell(run->table, optional_text(source, "version"));
     table_cell(run->table, newest.value && json_is_integer(newest.value)
                                ? clock_iso(json_integer_value(newest.value), at)
                                : NULL);
     table_cell(run->table, optional_text(source, "seen"));
-    if (problem)
+    if (problem || warning)
         buf_printf(&run->remedies, "\n%s: %s source \"%s\": %s\n%s%s%s", app,
-                   optional_text(source, "kind"), optional_text(source, "name"), problem,
+                   optional_text(source, "kind"), optional_text(source, "name"),
+                   problem ? problem : warning,
                    remedy ? "  what helps: " : "", remedy ? remedy : "", remedy ? "\n" : "");
 }
 
@@ -309,7 +311,7 @@ static int check_app(const struct config *config, const struct config_app *app,
     AUTO_BUF struct buf request = BUF_INIT, result = BUF_INIT;
     int exit_code;
     int64_t to = clock_wall_ms() - app->grace_ms;
-    request_collect(config, app, to - app->window_ms, to, &request);
+    request_check(config, app, to - app->window_ms, to, &request);
     if (stage_filter_run(PARTY_MONITOR, MSG_CHECK, request.data, request.size, false, &result,
                          &exit_code, err))
         return err_prefix(err, "%s", app->name);

@@ -60,8 +60,8 @@ static void put_sources(const struct config *config, char *const *names, size_t 
     buf_puts(out, "]");
 }
 
-void request_collect(const struct config *config, const struct config_app *app, int64_t from_ms,
-                     int64_t to_ms, struct buf *out)
+static void put_collect(const struct config *config, const struct config_app *app, int64_t from_ms,
+                        int64_t to_ms, bool check, struct buf *out)
 {
     buf_puts(out, "{\"v\":1,\"app\":");
     request_app(app, out);
@@ -72,9 +72,25 @@ void request_collect(const struct config *config, const struct config_app *app, 
     put_sources(config, app->metrics, app->n_metrics, out);
     buf_puts(out, ",\"messages\":");
     put_sources(config, app->messages, app->n_messages, out);
+    if (check && app->orchestrator) {
+        buf_puts(out, ",\"orchestrator\":");
+        request_source(config_source(config, app->orchestrator), out);
+    }
     buf_puts(out, "},\"aliases\":");
     put_options(app->aliases, app->n_aliases, out);
     buf_puts(out, "}");
+}
+
+void request_collect(const struct config *config, const struct config_app *app, int64_t from_ms,
+                     int64_t to_ms, struct buf *out)
+{
+    put_collect(config, app, from_ms, to_ms, false, out);
+}
+
+void request_check(const struct config *config, const struct config_app *app, int64_t from_ms,
+                   int64_t to_ms, struct buf *out)
+{
+    put_collect(config, app, from_ms, to_ms, true, out);
 }
 
 void request_analyze(double weight, const char *model, size_t size, struct buf *out)

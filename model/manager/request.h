@@ -6,9 +6,11 @@
 #include "model/base/buf.h"
 #include "model/config.h"
 
-/* `collect` and `check`. */
 void request_collect(const struct config *config, const struct config_app *app, int64_t from_ms,
                      int64_t to_ms, struct buf *out);
+/* With the orchestrator that the app names. */
+void request_check(const struct config *config, const struct config_app *app, int64_t from_ms,
+                   int64_t to_ms, struct buf *out);
 /* A source of the configuration: {name, type, options}. */
 void request_source(const struct config_source *source, struct buf *out);
 /* {name, namespaces, services} of an app. */

@@ -90,6 +90,9 @@ pid=$started
 wait_for "the daemon is back" 15 remap release shop --dry-run
 run remap status
 has "still paused" "$out" "paused"
+run remap apply 2
+is "apply is refused" "$status" 1
+has "and says why" "$err" "shop: paused by \`remap pause\`; \`remap resume\` goes on"
 run remap resume shop
 is "resume" "$status" 0
 run remap status

@@ -1,6 +1,6 @@
 # Two daemons on one real API server: one moves, the other may not. The leader is killed in the middle
 # of a move and its volume is lost: the other takes over and puts back what cannot come to its end;
-# another time it adopts what did. Paused by kubectl alone.
+# another time it adopts what did. Paused by kubectl alone; a release by kubectl is seen.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_kube.sh"
 
@@ -146,6 +146,13 @@ has "check says it too" "$out" "paused by configmap shop/remap-pause, no move is
 k delete configmap remap-pause >/dev/null
 goes_on() { remap status -o json -c "$dir/a.yaml" | grep -q '"paused_by":null'; }
 wait_for "it goes on, and status says so" 30 goes_on
+
+# --- a new revision, by somebody else and without a webhook: a's timer starts again ---
+k patch deployment mail --patch '{"spec":{"template":{"metadata":{"annotations":{"released":"2"}}}}}' >/dev/null
+wait_for "a sees the release" 60 says a deploy "Deployment shop/mail has a new template, by kubectl"
+again() { [ "$(sql "$dir/a/store.db" "SELECT a.next_due_ms >= e.at_ms + 3600000 FROM apps a, v_events e WHERE a.app = 'shop' AND e.kind = 'deploy'")" = 1 ]; }
+wait_for "its timer starts again" 30 again
+ok "the release is there" k rollout status deployment/mail --timeout=120s >/dev/null
 
 # --- the other one may not ---
 r b trigger shop

@@ -78,6 +78,10 @@ wait_for "it holds the lease" 60 event 'lease remap/remap is ours'
 wait_for "it listens for the API server" 180 event 'replicas: listens on 0.0.0.0:9473'
 in_pod check
 has "it sees the cluster by its own account" "$out" "2 nodes, 3 services, 9 pods"
+has "its webhook never holds up a pod" "$out" "MutatingWebhookConfiguration remap: failurePolicy Ignore, timeout 1s"
+ok "the certificate is verified by caBundle, and has an end" grep -q 'certificate .* ok .*valid until 20' <<<"$out"
+has "it is the one that is served" "$out" "0.0.0.0:9473 serves a certificate that caBundle verifies"
+has "and the Service leads to it" "$out" "Service remap/remap-admission, port 443, 1 endpoint"
 
 # --- traffic between single pods on different nodes ---
 # pods SERVICE: "NODE NAME" of those that stay, in order.

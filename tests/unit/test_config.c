@@ -197,7 +197,8 @@ static const struct refusal refusals[] = {
     {SOURCES APP "    max_moves: 010\n", "r.yaml:5: apps[0].max_moves: must be none or an "
                                          "integer from 1 to 1000000, not \"010\""},
     {SOURCES APP "    max_moves: 0\n", "r.yaml:5: apps[0].max_moves: must be none or an integer "
-                                       "from 1 to 1000000, not \"0\""},
+                                       "from 1 to 1000000, not \"0\" (none: no limit; to make no "
+                                       "moves: mode: observe)"},
     {SOURCES APP "    move_stateful: yes\n",
      "r.yaml:5: apps[0].move_stateful: must be true or false, not \"yes\""},
     {SOURCES APP "    metrics: [c, d]\n",
