@@ -404,6 +404,55 @@ int hubs_finish(struct space *space, const struct plan_options *options,
     return 0;
 }
 
+static void search(struct space *space, const struct plan_options *options, struct effort *effort,
+                   int *best_at, struct value *best)
+{
+    if (options->granularity == PER_SERVICE)
+        service_search(space, options, effort, best_at, best);
+    else
+        hubs_search(space, options, effort, best_at, best);
+}
+
+/* Where hosts come first the price of moves must not keep any in use: half of the time goes to a search
+ * without, of which goes home what the hosts do not need. */
+static void search_hosts_first(struct space *space, const struct plan_options *options,
+                               struct effort *effort, int *best_at, struct value *best)
+{
+    struct plan_options half = *options;
+    AUTO_FREE double *price = space->price;
+    AUTO_FREE int *at = mem_array((size_t)space->n, sizeof *at);
+    struct value value;
+    half.time_limit_ms = options->time_limit_ms / 2 + 1;
+    space->price = mem_array((size_t)space->n, sizeof *space->price);
+    search(space, &half, effort, at, &value);
+    free(space->price);
+    space->price = steal(price);
+    search(space, &half, effort, best_at, best);
+    if (!value.valid)
+        return;
+    if (options->granularity == PER_SERVICE) {
+        service_homeward(space, options, at, best_at, best);
+        return;
+    }
+    AUTO(place) struct place *place = place_new(space, at);
+    place->score = place_score_exact(place);
+    homeward(place, options);
+    value = value_of(place, options);
+    if (value.valid && (!best->valid || value_better(&value, best))) {
+        *best = value;
+        memcpy(best_at, place->at, sizeof *best_at * (size_t)space->n);
+    }
+}
+
+void hubs_answer(struct space *space, const struct plan_options *options, struct effort *effort,
+                 int *best_at, struct value *best)
+{
+    if (options->objective == OBJECTIVE_HOSTS && options->min_gain > 0)
+        search_hosts_first(space, options, effort, best_at, best);
+    else
+        search(space, options, effort, best_at, best);
+}
+
 static int hubs_plan(const struct model *model, const struct analysis *analysis,
                      const struct plan_options *options, struct plan *out, struct err *err)
 {
@@ -418,10 +467,7 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
                             .progress_ctx = options->progress_ctx};
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);
     struct value best;
-    if (options->granularity == PER_SERVICE)
-        service_search(space, options, &effort, best_at, &best);
-    else
-        hubs_search(space, options, &effort, best_at, &best);
+    hubs_answer(space, options, &effort, best_at, &best);
     out->planner = mem_strdup("hubs");
     if (best.valid)
         out->why = mem_printf("groups of partners packed, annealed and put together anew, %lld iterations",

@@ -13,6 +13,10 @@ extern const struct planner hubs_planner;
 void hubs_search(struct space *space, const struct plan_options *options, struct effort *effort,
                  int *best_at, struct value *best);
 
+/* The same at either granularity; with hosts as objective moves have a price only beside as few hosts. */
+void hubs_answer(struct space *space, const struct plan_options *options, struct effort *effort,
+                 int *best_at, struct value *best);
+
 /* Places what is unplaced, polishes, and keeps the result where it is better than *best. */
 void hubs_candidate(struct place *place, const struct plan_options *options,
                     struct effort *effort, int *best_at, struct value *best);

@@ -52,10 +52,7 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
                                 .progress_ctx = options->progress_ctx};
     a->end = (struct counts_end){.bound = INFINITY, .hosts_bound = -1};
     a->why = "the heuristic's answer, ended before the proof";
-    if (whole)
-        service_search(space, &part, &a->effort, best_at, &a->best);
-    else
-        hubs_search(space, &part, &a->effort, best_at, &a->best);
+    hubs_answer(space, &part, &a->effort, best_at, &a->best);
     if (a->effort.cut || a->best.none) {
         a->proven = a->best.none;
         return;

@@ -185,6 +185,42 @@ void service_search(struct space *space, const struct plan_options *options, str
     puller_wipe(&puller);
 }
 
+void service_homeward(struct space *space, const struct plan_options *options, const int *at,
+                      int *best_at, struct value *best)
+{
+    struct teams teams;
+    struct puller puller;
+    struct rng rng = {1};
+    struct value here = {.objective = options->objective};
+    AUTO_FREE int *here_at = mem_dup(at, (size_t)space->n * sizeof *here_at);
+    AUTO(place) struct place *place = place_new(space, space->start);
+    puller_init(&puller, place, &rng);
+    teams_init(&teams, &puller);
+    teams_set(&teams, at);
+    place->score = place_score_exact(place);
+    teams_keep(&teams, options, here_at, &here);
+    for (int k = 0; here.valid && k < teams.n_movable; k++) {
+        struct team *team = &teams.teams[teams.movable[k]];
+        struct value before = here;
+        if (!team->moved || team->placed < team->n)
+            continue;
+        puller.n_undo = 0;
+        team_home(&teams, team);
+        teams_keep(&teams, options, here_at, &here);
+        if (!value_better(&here, &before)) {
+            puller_back(&puller, 0);
+            team_refresh(&teams, team);
+        }
+    }
+    if (here.valid && (!best->valid || value_better(&here, best))) {
+        *best = here;
+        memcpy(best_at, here_at, (size_t)space->n * sizeof *best_at);
+    }
+    set_clear(&teams);
+    teams_wipe(&teams);
+    puller_wipe(&puller);
+}
+
 /* ---- all placements ---- */
 
 /* Each spreads some replicas, about 1 µs: a second in all. */

@@ -98,7 +98,7 @@ static const struct cli_option plan_options[] = {
      false},
     {0, "time-limit", "DUR", "how long the planner may think; default 10s", false},
     {0, "max-moves", "N", "no more moves than this; a service counts all its replicas", false},
-    {0, "min-gain", "G", "what a restart must add to the score; by its start_ms, where known", false},
+    {0, "min-gain", "G", "what a restart must add to the score; fewer hosts come first", false},
     {0, "move-stateful", NULL, "stateful services may move, too", false},
     {0, "granularity", "STEP", "instance (the default) or service: what one move is", false},
     {0, "frontier", NULL, "the best plans for every number of moves", false},

@@ -13,6 +13,7 @@
 #include "planner/exhaust.h"
 #include "planner/homeward.h"
 #include "planner/service.h"
+#include "tests/bench/brute.h"
 #include "tests/property/given.h"
 #include "tests/support/runs.h"
 
@@ -104,6 +105,43 @@ static void test_planners_when_moves_have_a_price_then_none_is_wasted(void **sta
     assert_true(moves > RUNS / 10 && stayed > RUNS / 50);
 }
 
+/* Fewest hosts first, whatever the moves cost; then the price, which keeps what need not move. */
+static void test_planners_when_hosts_are_the_objective_then_the_price_comes_after(void **state)
+{
+    static const char *const names[] = {"hubs", "oa", "auto"};
+    static const double gains[] = {0.05, 0.5, 1000};
+    int reached = 0, feasible = 0, dear = 0, cheap = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        struct wild wild = seed % 4 == 3 ? wild_services() : wild_all;
+        wild.fixed = wild.unplaced = false;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        bool whole = seed % 4 == 3;
+        given.options.objective = OBJECTIVE_HOSTS;
+        given.options.granularity = whole ? PER_SERVICE : PER_INSTANCE;
+        given.options.max_moves = -1;
+        given.options.leave_broken = true;
+        const char *name = names[seed / 4 % ARRAY_LEN(names)];
+        bool strict = strcmp(name, "hubs") != 0;
+        struct brute best = (whole ? brute_services : brute_force)(
+            given.model, given.analysis->rows, given.analysis->n_rows,
+            given.options.move_stateful, -1, strict);
+        AUTO(plan) struct plan *free_moves = plan_by(&given, name);
+        given.options.min_gain = gains[seed / 12 % ARRAY_LEN(gains)];
+        AUTO(plan) struct plan *plan = plan_by(&given, name);
+        if (!best.feasible || (plan->status != PLAN_FEASIBLE && plan->status != PLAN_OPTIMAL))
+            continue;
+        feasible++;
+        reached += plan->hosts_after <= best.fewest_hosts;
+        dear += (int)plan->restarts;
+        cheap += (int)free_moves->restarts;
+    }
+    print_message("fewest hosts in %d of %d, %d restarts, %d without a price\n", reached, feasible,
+                  dear, cheap);
+    assert_true(reached >= feasible * 99 / 100);
+    assert_true(dear <= cheap);
+}
+
 /* The program with prices, against all placements one by one. */
 static void priced_sweep(enum granularity granularity)
 {
@@ -170,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hubs_when_moves_have_a_price_then_worth_it),
         cmocka_unit_test(test_planners_when_moves_have_a_price_then_none_is_wasted),
+        cmocka_unit_test(test_planners_when_hosts_are_the_objective_then_the_price_comes_after),
         cmocka_unit_test(test_counts_when_instances_have_a_price_then_the_best_of_all),
         cmocka_unit_test(test_counts_when_services_have_a_price_then_the_best_of_all),
     };
