@@ -187,7 +187,7 @@ static int do_status(struct manager *m, const struct command *c, struct buf *out
         buf_printf(out, "%s{\"name\":\"%s\",\"pid\":%" PRId64 ",\"up\":%s,\"cycle\":%" PRId64 "}",
                    p == PARTY_MONITOR ? "" : ",", party_name(p), supervisor_pid(m->supervisor, p),
                    m->engine.stages[p].up ? "true" : "false", m->engine.stages[p].cycle);
-    buf_puts(out, "]");
+    buf_printf(out, "],\"store\":\"%s\"", m->store_trouble ? "cannot be written" : "works");
     return 0;
 }
 

@@ -20,7 +20,7 @@
 #include "model/wire/bus.h"
 #include "model/wire/rundir.h"
 
-#define PATIENCE_MS 30000 /* of a test, for something that must happen */
+#define PATIENCE_MS 300000 /* of a test, for something that must happen */
 #define MAX_SEEN 512
 
 struct seen {
@@ -382,11 +382,12 @@ static void test_supervisor_when_a_stage_hangs_kills_it_and_the_next_life_answer
 static void test_supervisor_when_a_stage_dies_idle_three_times_gives_up(void **state)
 {
     struct manager *m = *state;
-    for (int i = 1; i <= 3; i++) {
+    for (int i = 1; !m->gave_up[0]; i++) { /* thrice, unless the machine takes 30 s for that */
         UNTIL(m, m->hellos[PARTY_ANALYZER] == i);
         kill((pid_t)m->hello_pid[PARTY_ANALYZER], SIGKILL);
         UNTIL(m, m->deaths[PARTY_ANALYZER] == i);
-        assert_true((i == 3) == (m->gave_up[0] != '\0'));
+        assert_true(i >= 3 || !m->gave_up[0]);
+        assert_true(i < 30);
     }
     assert_non_null(strstr(m->gave_up, "remap-analyzer died 3 times within 30 s without a request "
                                        "(last: signal 9 (Killed))"));

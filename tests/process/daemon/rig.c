@@ -167,16 +167,8 @@ void rig_start(struct rig *rig, bool wait)
 {
     const char *const args[] = {"run", "-c", rig->config, NULL};
     rig->daemon = spawn(rig, "remap", args, -1);
-    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS; wait;) {
-        AUTO_BUF struct buf answer = BUF_INIT;
-        if (rig_ask(rig, "{\"v\":1,\"command\":\"status\"}", &answer) == 0 &&
-            strstr(answer.data, "running"))
-            return;
-        if (clock_mono_ms() >= until)
-            show_log(rig);
-        assert_true(clock_mono_ms() < until);
-        clock_sleep_ms(10);
-    }
+    if (wait)
+        rig_until_status(rig, "running");
 }
 
 int rig_wait_daemon(struct rig *rig)
@@ -298,6 +290,47 @@ void rig_until_state(struct rig *rig, int64_t cycle, const char *state)
     rig_until(rig, sql);
 }
 
+bool rig_catch(struct rig *rig, const char *sql)
+{
+    static const char over[] = "SELECT count(*) FROM v_cycles WHERE cycle_id = 1 AND ended_ms IS NOT "
+                               "NULL AND state IN ('done', 'failed', 'undone', 'superseded')";
+    AUTO_FREE char *either = mem_printf("SELECT (%s) OR (%s)", sql, over);
+    rig_until(rig, either);
+    return rig_number(rig, sql) != 0;
+}
+
+bool rig_catch_state(struct rig *rig, const char *state)
+{
+    AUTO_FREE char *sql = mem_printf(
+        "SELECT count(*) FROM v_cycles WHERE cycle_id = 1 AND state = '%s'", state);
+    return rig_catch(rig, sql);
+}
+
+void rig_play(bool (*scene)(double speed, const void *ctx), const void *ctx)
+{
+    for (double speed = 50; speed > 0.5; speed /= 4) {
+        if (scene(speed, ctx))
+            return;
+        print_message("too late at speed %g\n", speed);
+    }
+    fail_msg("too late however long it takes");
+}
+
+void rig_until_status(struct rig *rig, const char *text)
+{
+    for (int64_t until = clock_mono_ms() + RIG_PATIENCE_MS;;) {
+        AUTO_BUF struct buf answer = BUF_INIT;
+        if (rig_ask(rig, "{\"v\":1,\"command\":\"status\"}", &answer) == 0 &&
+            strstr(answer.data, text))
+            return;
+        if (clock_mono_ms() >= until) {
+            show_log(rig);
+            fail_msg("never %s: %s", text, answer.data);
+        }
+        clock_sleep_ms(10);
+    }
+}
+
 /* --- the cluster --- */
 
 static void http(const struct rig *rig, const char *request, struct buf *answer)
@@ -326,14 +359,24 @@ json_t *rig_cluster(struct rig *rig, const char *path)
     return tree;
 }
 
-void rig_fault(struct rig *rig, const char *json)
+static void post(struct rig *rig, const char *path, const char *json)
 {
-    AUTO_FREE char *request = mem_printf("POST /v1/faults HTTP/1.1\r\nHost: localhost\r\n"
+    AUTO_FREE char *request = mem_printf("POST %s HTTP/1.1\r\nHost: localhost\r\n"
                                          "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                                         strlen(json), json);
+                                         path, strlen(json), json);
     AUTO_BUF struct buf answer = BUF_INIT;
     http(rig, request, &answer);
     assert_non_null(strstr(answer.data, " 200 "));
+}
+
+void rig_fault(struct rig *rig, const char *json)
+{
+    post(rig, "/v1/faults", json);
+}
+
+void rig_clear_faults(struct rig *rig)
+{
+    post(rig, "/v1/faults/clear", "");
 }
 
 /* --- the promises --- */

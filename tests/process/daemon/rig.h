@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include "model/base/buf.h"
 
-#define RIG_PATIENCE_MS 30000
+#define RIG_PATIENCE_MS 300000 /* a guard: things take some ms on a quiet machine */
 
 struct rig {
     char *dir, *config, *store, *run_dir, *socket, *journal, *log;
@@ -51,9 +51,20 @@ int64_t rig_number(struct rig *rig, const char *sql);
 void rig_until(struct rig *rig, const char *sql);
 void rig_until_state(struct rig *rig, int64_t cycle, const char *state);
 
+/* What lasts for a while of the cluster's time may be over before a busy machine looks. Until the
+ * SELECT gives a number that is not 0; false: cycle 1 has come to its end, unseen. */
+bool rig_catch(struct rig *rig, const char *sql);
+bool rig_catch_state(struct rig *rig, const char *state);
+/* Plays a scene that opens its rig at the speed it is given (and closes it). When it says that it came
+ * too late for what it is about, once more with all times four times as long, and so on. */
+void rig_play(bool (*scene)(double speed, const void *ctx), const void *ctx);
+/* Until the daemon's status has this text. */
+void rig_until_status(struct rig *rig, const char *text);
+
 /* GET of the embedded cluster. Caller json_decref()s. */
 json_t *rig_cluster(struct rig *rig, const char *path);
 void rig_fault(struct rig *rig, const char *json);
+void rig_clear_faults(struct rig *rig);
 
 /* The three promises after whatever happened (issue: "Bad input and faults"): the store passes
  * integrity_check; no move was started twice in the cluster; cluster and store agree: the first

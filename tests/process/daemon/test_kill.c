@@ -47,8 +47,9 @@ static void command(struct rig *rig, const char *json)
         fail_msg("%s: %s", json, answer.data);
 }
 
-/* Brings cycle 1 into the scene's state; returns the pid that is stopped there, or 0. */
-static pid_t reach(struct rig *rig, const struct scene *scene)
+/* Brings cycle 1 into the scene's state; *out is the pid that is stopped there, or 0. False: the state
+ * was over before it was seen. */
+static bool reach(struct rig *rig, const struct scene *scene, pid_t *out)
 {
     bool late = strcmp(scene->state, "verifying") == 0;
     pid_t held = scene->held && !late ? rig_pid(rig, scene->held) : 0;
@@ -56,29 +57,40 @@ static pid_t reach(struct rig *rig, const struct scene *scene)
         rig_signal(held, SIGSTOP);
     command(rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
     if (late) {
-        rig_until_state(rig, 1, "settling");
+        if (!rig_catch_state(rig, "settling"))
+            return false;
         held = rig_pid(rig, scene->held);
         rig_signal(held, SIGSTOP);
     }
+    *out = held;
     if (strcmp(scene->state, "undoing") == 0) {
         rig_until_state(rig, 1, "done");
         command(rig, "{\"v\":1,\"command\":\"undo\",\"cycle\":1}");
+        rig_until(rig, "SELECT count(*) FROM v_cycles WHERE state IN ('undoing', 'undone')");
     }
-    rig_until_state(rig, 1, scene->state);
-    if (scene->reached)
-        rig_until(rig, scene->reached);
-    return held;
+    return rig_catch_state(rig, scene->state) && (!scene->reached || rig_catch(rig, scene->reached));
 }
 
-static void play(const struct scene *scene, const char *victim)
+struct act {
+    const struct scene *scene;
+    const char *victim;
+};
+
+static bool play(double speed, const void *ctx)
 {
+    const struct scene *scene = ((const struct act *)ctx)->scene;
+    const char *victim = ((const struct act *)ctx)->victim;
+    pid_t held;
     struct rig rig;
     AUTO_FREE char *mode = mem_printf("    mode: %s\n", scene->mode);
     bool remap = strcmp(victim, "remap") == 0;
     int64_t began = clock_mono_ms();
-    rig_open(&rig, 50, mode, "");
+    rig_open(&rig, speed, mode, "");
     rig_start(&rig, true);
-    pid_t held = reach(&rig, scene);
+    if (!reach(&rig, scene, &held)) {
+        rig_close(&rig);
+        return false;
+    }
     rig_signal(rig_pid(&rig, victim), SIGKILL);
     if (remap) {
         rig_wait_daemon(&rig);
@@ -102,12 +114,13 @@ static void play(const struct scene *scene, const char *victim)
     rig_check(&rig);
     rig_stop(&rig);
     rig_close(&rig);
+    return true;
 }
 
 static void walk(const char *victim)
 {
     for (size_t i = 0; i < ARRAY_LEN(scenes); i++)
-        play(&scenes[i], victim);
+        rig_play(play, &(const struct act){&scenes[i], victim});
 }
 
 static void test_remap_when_killed_in_each_state_then_next_start_takes_up(void **state)
@@ -150,7 +163,7 @@ static void test_executor_when_killed_during_every_move_then_plan_is_completed(v
     command(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
     for (int move = 1; move <= 2; move++) {
         AUTO_FREE char *intended =
-            mem_printf("SELECT count(*) FROM v_moves WHERE seq = %d AND state = 'intended'", move);
+            mem_printf("SELECT count(*) FROM v_moves WHERE seq = %d AND intended_ms > 0", move);
         rig_until(&rig, intended);
         clock_sleep_ms(60 * move); /* a replica takes 200 ms to start: early, then in its middle */
         rig_signal(rig_pid(&rig, "executor"), SIGKILL);
@@ -190,7 +203,7 @@ static void test_executor_when_killed_three_times_then_cycle_fails(void **state)
     command(&rig, "{\"v\":1,\"command\":\"trigger\",\"app\":\"rig\"}");
     for (int death = 1; death <= 3; death++) {
         AUTO_FREE char *sent = mem_printf(
-            "SELECT count(*) FROM v_events WHERE kind = 'stage' HAVING count(*) = %d", death);
+            "SELECT count(*) FROM v_events WHERE kind = 'stage' HAVING count(*) >= %d", death);
         until_executor_works(&rig);
         rig_signal(rig_pid(&rig, "executor"), SIGKILL);
         rig_until(&rig, sent);
