@@ -42,7 +42,7 @@ done >shop.yaml
 wait_for "the namespace's account" 30 k get serviceaccount default
 k apply -f shop.yaml >/dev/null
 for name in front cart user mail; do
-    ok "$name is ready" k rollout status "deployment/$name" --timeout=120s >/dev/null
+    ok "$name is ready" k rollout status "deployment/$name" --timeout=300s >/dev/null
 done
 
 # daemon NAME: configuration NAME.yaml with store and run folder of its own
@@ -184,7 +184,7 @@ done
 # --- the new leader works, and a third one adopts what came to its end ---
 wait_for "b's second cycle ends" 120 sh -c "[ -n \"\$(sqlite3 -readonly '$dir/b/store.db' 'SELECT ended_ms FROM v_cycles WHERE cycle_id = 2 AND ended_ms IS NOT NULL')\" ]"
 for name in front cart user mail; do
-    k rollout status "deployment/$name" --timeout=120s >/dev/null
+    k rollout status "deployment/$name" --timeout=300s >/dev/null
 done
 spans "$(listener b)" shop "" front:cart cart:user user:mail
 r b trigger shop

@@ -13,7 +13,7 @@ for name in front cart user; do
 done >shop.yaml
 k apply -f shop.yaml >/dev/null
 for name in front cart user; do
-    ok "$name is ready" k rollout status "deployment/$name" --timeout=120s >/dev/null
+    ok "$name is ready" k rollout status "deployment/$name" --timeout=300s >/dev/null
 done
 
 # --- remap, by a kustomization as a user would write one ---
@@ -48,7 +48,7 @@ apps:
 END
 run k apply -k mine
 is "the manifests are accepted" "$status: $err" "0: "
-ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeout=120s >/dev/null
+ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeout=300s >/dev/null
 is "it is restarted by nobody" "$(k --namespace remap get pods -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}')" 0
 in_pod check
 has "it sees the cluster by its own account" "$out" "2 nodes, 3 services, 3 pods"
@@ -72,13 +72,13 @@ wait_for "the cycle is done" 120 done_in_pod 1 done
 together() { [ "$(k get pods --field-selector=status.phase=Running -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u | wc -l)" = 1 ]; }
 wait_for "they run on one node" 60 together || { in_pod show 1 && echo "$out" && in_pod events && echo "$out"; }
 for name in front cart user; do
-    ok "$name is ready" k rollout status "deployment/$name" --timeout=60s >/dev/null
+    ok "$name is ready" k rollout status "deployment/$name" --timeout=300s >/dev/null
 done
 has "Events tell it" "$(k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason} {end}')" PlacementChanged
 
 # --- an upgrade goes on with the same store ---
 run k --namespace remap rollout restart deploy/remap
-ok "the new pod gets ready" k --namespace remap rollout status deploy/remap --timeout=120s >/dev/null
+ok "the new pod gets ready" k --namespace remap rollout status deploy/remap --timeout=300s >/dev/null
 in_pod history
 has "it knows what was done" "$out" "shop"
 wait_for "it takes the lease over" 60 event 'lease remap/remap is ours'

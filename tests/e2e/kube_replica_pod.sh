@@ -11,7 +11,7 @@ pod_cluster replica
 all_ready()
 {
     for name in front cart mail; do
-        ok "$name is ready" k rollout status "deployment/$name" --timeout=180s >/dev/null
+        ok "$name is ready" k rollout status "deployment/$name" --timeout=300s >/dev/null
     done
 }
 for name in front cart mail; do
@@ -73,7 +73,7 @@ mkdir bin && ln -s "$kubectl" bin/kubectl
 run env PATH="$dir/bin:$PATH" "$REMAP_SOURCE/etc/kubernetes/certificate"
 is "the webhook gets a certificate" "$status: $err" "0: "
 ok "the namespace is opted in" k label namespace default remap/replica=enabled >/dev/null
-ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeout=180s >/dev/null
+ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeout=300s >/dev/null
 wait_for "it holds the lease" 60 event 'lease remap/remap is ours'
 wait_for "it listens for the API server" 180 event 'replicas: listens on 0.0.0.0:9473'
 in_pod check
@@ -131,11 +131,11 @@ missed=$(fail_opens)
 k --namespace remap scale deploy/remap --replicas=0 >/dev/null
 wait_for "remap is gone" 120 gone
 k scale deployment/mail --replicas=4 >/dev/null
-ok "a new pod starts without it" k rollout status deployment/mail --timeout=180s >/dev/null
+ok "a new pod starts without it" k rollout status deployment/mail --timeout=300s >/dev/null
 ok "the API server has asked in vain" [ "$(fail_opens)" -gt "$missed" ]
 k scale deployment/mail --replicas=3 >/dev/null
 k --namespace remap scale deploy/remap --replicas=1 >/dev/null
-ok "it comes again" k --namespace remap rollout status deploy/remap --timeout=180s >/dev/null
+ok "it comes again" k --namespace remap rollout status deploy/remap --timeout=300s >/dev/null
 in_pod history
 has "and knows what was done" "$out" shop
 finish

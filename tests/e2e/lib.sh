@@ -49,10 +49,11 @@ background()
     started_pids+=("$started")
 }
 
-# wait_for WHAT SECONDS CMD… : until CMD succeeds, looking every 50 ms
+# wait_for WHAT SECONDS CMD… : until CMD succeeds, looking every 50 ms. A quiet machine needs less than
+# SECONDS; a busy one gets ten times as long
 wait_for()
 {
-    local what=$1 until=$((SECONDS + $2))
+    local what=$1 until=$((SECONDS + 10 * $2))
     shift 2
     while ! "$@" >/dev/null 2>&1; do
         if [ $SECONDS -ge $until ]; then

@@ -90,7 +90,7 @@ spec:
         volumeMounts: [{name: scratch, mountPath: /scratch}]
       volumes: [{name: scratch, emptyDir: {medium: Memory}}]
 END
-ok "pods run" "$kubectl" rollout status deployment/stubborn --timeout=90s >/dev/null
+ok "pods run" "$kubectl" rollout status deployment/stubborn --timeout=300s >/dev/null
 look "$dir/a"
 ok "their processes are found" test "$(wc -l <<<"$members")" -gt 15
 ok "their namespaces are found" test "$(wc -l <<<"$spaces")" -gt 15

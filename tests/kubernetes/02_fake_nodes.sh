@@ -50,7 +50,7 @@ for space in sock-shop boutique; do
     done <$space.services | k apply --server-side --field-manager=owner -f - >/dev/null
 done
 for space in sock-shop boutique; do
-    ok "$space is ready" k -n $space rollout status deployment --timeout=120s >/dev/null
+    ok "$space is ready" k -n $space rollout status deployment --timeout=300s >/dev/null
     where $space >$space.where
     affinities $space >$space.affinities
 done

@@ -14,7 +14,7 @@ k create namespace shop >/dev/null
 for name in web cache store; do
     deployment shop $name 1 100m 64Mi
 done | k apply --server-side --field-manager=owner -f - >/dev/null
-ok "shop is ready" k -n shop rollout status deployment --timeout=120s >/dev/null
+ok "shop is ready" k -n shop rollout status deployment --timeout=300s >/dev/null
 
 port=$(free_port)
 configure "$port" shop

@@ -20,8 +20,8 @@
 #include "tests/support/scripted_cluster.h"
 
 #define NODES 3
-#define WAIT_MS 20000
-#define FAIL_MS 4000 /* for a rollout that will not get on */
+#define WAIT_MS 300000
+#define LOOK_MS 1000 /* for a rollout that will not get on */
 
 static struct kube_cluster *cluster;
 static struct shop shop;
@@ -102,7 +102,7 @@ struct world {
 static struct model *look(void)
 {
     struct err err = ERR_INIT;
-    const struct option options[] = {{"kubeconfig", cluster->kubeconfig}, {"min_node_age", "0s"}};
+    const struct option options[] = {{"kubeconfig", cluster->kubeconfig}, {"min_node_age", "0s"}, {"soak", "0s"}};
     const struct source source = {"shop", "kubernetes", options, ARRAY_LEN(options)};
     const char *const spaces[] = {shop.space, NULL}, *const none[] = {NULL};
     const struct app_scope app = {.name = "app", .namespaces = spaces, .services = none};
@@ -117,11 +117,33 @@ static struct model *look(void)
     return in.model;
 }
 
+/* As it is when the API server's caches have seen the end of the service's last rollout. */
+static struct model *look_quiet(const char *service)
+{
+    int64_t until = clock_mono_ms() + SHOP_WAIT_MS;
+    for (;;) {
+        struct model *model = look();
+        const char *why = NULL;
+        int moved = model_service(model, service);
+        size_t n = 0;
+        for (size_t i = 0; i < model->n_instances; i++)
+            if (model->instances[i].service == moved) {
+                n++;
+                why = model->instances[i].pinned_why ? model->instances[i].pinned_why : why;
+            }
+        if (n == 1 && !why)
+            return model;
+        if (clock_mono_ms() > until)
+            fail_msg("%s: %zu replicas: %s", service, n, why ? why : "may move");
+        model_free(model);
+    }
+}
+
 /* The service goes to a node where it is not. */
 static struct world world_of(const char *name, const char *more)
 {
     AUTO_FREE char *service = mem_printf("%s/%s", shop.space, name);
-    struct world w = {.model = look(), .target = shop_other_node(&shop, name, NODES)};
+    struct world w = {.model = look_quiet(service), .target = shop_other_node(&shop, name, NODES)};
     AUTO_FREE int *placement = mem_array(w.model->n_instances + 1, sizeof *placement);
     int moved = model_service(w.model, service), target = model_host(w.model, w.target);
     assert_true(moved >= 0 && target >= 0);
@@ -232,9 +254,8 @@ static void test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it
         kube_api_send(shop.api, "POST", path, "application/json", quota, NULL, NULL, &err), 0);
     int64_t calls = 0;
     for (bool died = true; died; calls += 4) {
-        struct world w = world_of("kept", "");
-        w.s->ready_timeout_ms = FAIL_MS;
-        w.s->poll_ms = FAIL_MS / 4; /* each look is a point too */
+        struct world w = world_of("kept", ",{\"name\":\"unschedulable_after\",\"value\":\"1s\"}");
+        w.s->poll_ms = LOOK_MS; /* each look is a point too */
         died = attempt(&w, calls) < 0;
         if (died)
             attempts(&w);

@@ -19,7 +19,7 @@
 #include "model/base/file.h"
 #include "model/base/json.h"
 
-#define WAIT_MS 60000 /* things take some ms on a quiet machine */
+#define WAIT_MS 300000 /* things take some ms on a quiet machine */
 
 static struct kube_cluster *cluster;
 
@@ -46,7 +46,10 @@ static int setup(void **state)
     cluster = kube_cluster_new(&options);
     if (!cluster)
         exit(0);
-    return kube_cluster_namespace(cluster, "shop") && KUBECTL(cluster, shop, NULL, "apply", "-f", "-")
+    return kube_cluster_namespace(cluster, "shop") &&
+                   KUBECTL(cluster, shop, NULL, "apply", "-f", "-") &&
+                   KUBECTL(cluster, NULL, NULL, "-nshop", "rollout", "status", "deployment/cart",
+                           "--timeout=300s")
                ? 0
                : -1;
 }
@@ -283,6 +286,7 @@ static void test_workload_when_it_may_not_move_then_pinned_with_the_reason(void 
     };
     struct option options[3];
     const struct source source = admin(options);
+    int64_t until = clock_mono_ms() + WAIT_MS;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_FREE char *manifest = mem_printf(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: case%zu, namespace: shop}\n"
@@ -296,8 +300,14 @@ static void test_workload_when_it_may_not_move_then_pinned_with_the_reason(void 
         assert_true(KUBECTL(cluster, manifest, NULL, "apply", "-f", "-"));
         AUTO_FREE char *label = mem_printf("-lapp=case%zu", i);
         assert_true(KUBECTL(cluster, NULL, NULL, "-nshop", "wait", "pod", label, "--for=create",
-                            "--timeout=60s"));
-        why = pinned_why(&source, service);
+                            "--timeout=300s"));
+        /* Until the server's caches have it all. */
+        while (clock_mono_ms() < until) {
+            free(steal(why));
+            why = pinned_why(&source, service);
+            if (cases[i].why ? why && strstr(why, cases[i].why) : !why)
+                break;
+        }
         if (!cases[i].why && why)
             fail_msg("case %zu: %s", i, why);
         else if (cases[i].why && (!why || !strstr(why, cases[i].why)))
@@ -313,9 +323,20 @@ static void test_workload_when_released_lately_then_pinned_for_the_soak(void **s
     const struct source source = admin(options);
     options[2].value = "1h";
     AUTO_FREE char *why = pinned_why(&source, "shop/cart");
-    assert_non_null(why);
+    if (!why)
+        fail_msg("it may move");
     assert_non_null(strstr(why, "changed its template at"));
     assert_non_null(strstr(why, "quiet for 1h"));
+}
+
+/* Until the API server knows what the account was given. */
+static void until_may_list(const char *name, const char *what)
+{
+    AUTO_FREE char *account = mem_printf("--as=system:serviceaccount:shop:%s", name);
+    int64_t until = clock_mono_ms() + WAIT_MS;
+    while (!KUBECTL(cluster, NULL, NULL, "-nshop", "auth", "can-i", "list", what, account))
+        if (clock_mono_ms() > until)
+            fail_msg("%s may not list %s", name, what);
 }
 
 /* A token of its own with these rules of a role. */
@@ -337,6 +358,10 @@ static struct source reader(const char *name, const char *rules, bool cluster_wi
     assert_true(KUBECTL(cluster, manifest, NULL, "apply", "-f", "-"));
     assert_true(KUBECTL(cluster, NULL, &token, "-nshop", "create", "token", name));
     token.data[strcspn(token.data, "\n")] = 0;
+    if (strstr(rules, "nodes") && cluster_wide)
+        until_may_list(name, "nodes");
+    if (strstr(rules, "pods"))
+        until_may_list(name, "pods");
     AUTO_FREE char *config = mem_printf(
         "clusters: [{name: c, cluster: {server: '%s', certificate-authority: %s}}]\n"
         "users: [{name: u, user: {token: %s}}]\n"
@@ -498,10 +523,14 @@ static void test_check_when_others_move_pods_too_then_told(void **state)
           "versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: "
           "{type: object}}}]}\n");
     assert_true(KUBECTL(cluster, NULL, NULL, "wait", "crd/nodepools.karpenter.sh",
-                        "--for=condition=Established", "--timeout=60s"));
+                        "--for=condition=Established", "--timeout=300s"));
     void *ctx = open_cluster(&source);
-    if (kubernetes_cluster.check(ctx, &app, &report, &err))
-        fail_msg("%s", err.text);
+    int64_t until = clock_mono_ms() + WAIT_MS;
+    do { /* the server tells of new resources when it gets round to it */
+        report = (struct source_report){.newest_ms = -1};
+        if (kubernetes_cluster.check(ctx, &app, &report, &err))
+            fail_msg("%s", err.text);
+    } while (!strstr(report.seen, "Karpenter: ") && clock_mono_ms() < until);
     assert_true(report.reachable);
     assert_memory_equal(report.version, "v1.", 3);
     assert_non_null(strstr(report.seen, "3 nodes, "));
@@ -595,7 +624,7 @@ static void test_list_when_the_server_forgets_its_token_then_begun_anew(void **s
                       NULL, &err))
         fail_msg("%s", err.text);
     assert_true(slow.forgotten);
-    assert_int_equal(slow.began, 2);
+    assert_true(slow.began >= 2); /* a slow machine may be forgotten once more */
     assert_true(slow.items >= 600);
 }
 

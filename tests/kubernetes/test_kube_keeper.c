@@ -68,7 +68,7 @@ struct pair {
 
 static struct pair pair_new(const char *name)
 {
-    struct kube_api *api = api_new("5s");
+    struct kube_api *api = api_new("60s");
     return (struct pair){api, lease_of(api, name, "a"), lease_of(api, name, "b")};
 }
 
@@ -190,7 +190,7 @@ static void test_lease_when_of_another_program_its_own_duration_counts(void **st
 static void test_lease_when_the_server_is_gone_runs_out_and_comes_back(void **state)
 {
     (void)state;
-    struct kube_api *api = api_new("1s");
+    struct kube_api *api = api_new("60s");
     struct lease *a = lease_of(api, "gone", "a");
     struct err err = ERR_INIT;
     assert_int_equal(turn(a, 1000), 1);
@@ -343,7 +343,7 @@ static int refuse(void *ctx, struct err *err)
 static void test_guard_when_it_says_no_lets_no_write_out(void **state)
 {
     (void)state;
-    struct kube_api *api = api_new("5s");
+    struct kube_api *api = api_new("60s");
     struct err err = ERR_INIT;
     int asked = 0;
     AUTO_JSON json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind",

@@ -20,7 +20,7 @@
 #include "model/wire/stage_run.h"
 #include "tests/support/kube_cluster.h"
 
-#define READY_MS 60000 /* a second or two on a quiet machine */
+#define READY_MS 300000 /* a second or two on a quiet machine */
 
 static struct kube_cluster *cluster;
 static struct stage stage;
@@ -82,7 +82,7 @@ static void deploy(const char *name, int n)
                    name, n, name, name);
     AUTO_FREE char *which = mem_printf("deployment/%s", name);
     DO(text, "apply", "-f", "-");
-    DO(NULL, "-nshop", "rollout", "status", which, "--timeout=60s");
+    DO(NULL, "-nshop", "rollout", "status", which, "--timeout=300s");
 }
 
 /* The first pod of the service in order of names, as instance, and its node. */
@@ -204,7 +204,7 @@ static void test_move_when_the_budget_lets_none_go_is_refused(void **state)
     deploy("user", 2);
     DO(budget, "apply", "-f", "-");
     DO(NULL, "-nshop", "wait", "pdb/user", "--for=jsonpath={.status.currentHealthy}=2",
-       "--timeout=60s");
+       "--timeout=300s");
     AUTO_FREE char *node = NULL;
     AUTO_FREE char *pod = first_pod("user", &node);
     const struct placement p = {.cycle = 1,
@@ -307,7 +307,7 @@ static const char webhook[] =
     "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n"
     "metadata: {name: remap}\nwebhooks:\n- name: pods.remap.admission\n"
     "  admissionReviewVersions: [v1]\n  sideEffects: NoneOnDryRun\n  failurePolicy: Ignore\n"
-    "  timeoutSeconds: 1\n  reinvocationPolicy: Never\n"
+    "  timeoutSeconds: 30\n  reinvocationPolicy: Never\n"
     "  namespaceSelector: {matchLabels: {remap/replica: enabled}}\n"
     "  rules: [{apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [pods],"
     " scope: Namespaced}]\n"

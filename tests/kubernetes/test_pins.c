@@ -13,6 +13,7 @@
 #include "adapters/kubernetes/kube.h"
 #include "adapters/kubernetes/kubernetes.h"
 #include "adapters/kubernetes/mark.h"
+#include "model/base/clock.h"
 #include "model/base/json.h"
 #include "tests/support/kube_shop.h"
 
@@ -236,11 +237,13 @@ static void test_rule_6_pod_when_evicted_afterwards_is_displaced(void **state)
     AUTO_FREE char *node = shop_other_node(&shop, "evicted", NODES);
     placed(pins, 1, "evicted", NODE(node), 1, &saved);
     settles(pins, 1, "evicted", SETTLE_APPLIED);
-    DO("cordon", node);
+    if (!shop_cordon(&shop, node))
+        fail_msg("%s still takes pods", node);
     DO("delete", "pod", "-l", "app=evicted", "--force", "--grace-period=0");
     assert_true(shop_ready(&shop, "evicted"));
     struct settle_report r = {.state = SETTLE_APPLIED};
-    for (int i = 0; i < 200 && (r.state == SETTLE_APPLIED || r.state == SETTLE_WAITING); i++)
+    for (int64_t until = clock_mono_ms() + SHOP_WAIT_MS;
+         (r.state == SETTLE_APPLIED || r.state == SETTLE_WAITING) && clock_mono_ms() < until;)
         r = shop_settle(pins, &shop, 1, "evicted");
     DO("uncordon", node);
     assert_int_equal(r.state, SETTLE_DISPLACED);
@@ -490,7 +493,7 @@ static void test_stateful_set_when_its_pod_is_stuck_comes_back_all_the_same(void
         &shop, (const char *const[]){"pin", "required", "unschedulable_after", "1s", NULL});
     assert_true(kube_cluster_kubectl(cluster, set, NULL,
                                      (const char *const[]){"-n", "shop", "apply", "-f", "-", NULL}));
-    DO("rollout", "status", "statefulset/db", "--timeout=120s");
+    DO("rollout", "status", "statefulset/db", "--timeout=300s");
     AUTO_FREE char *target = shop_other_node(&shop, "db", NODES);
     assert_true(kube_cluster_stop(cluster, "kube-scheduler"));
     placed(strict, 1, "db", NODE(target), 2, &saved);
@@ -501,7 +504,7 @@ static void test_stateful_set_when_its_pod_is_stuck_comes_back_all_the_same(void
     assert_int_equal(shop_undo(strict, &shop, 1, "db", saved, &err), 0);
     settles(strict, 1, "db", SETTLE_APPLIED);
     assert_int_equal(shop_pods_on(&shop, "db", target), 0);
-    DO("rollout", "status", "statefulset/db", "--timeout=120s");
+    DO("rollout", "status", "statefulset/db", "--timeout=300s");
     DO("uncordon", target);
     kubernetes_orchestrator.close(strict);
 }

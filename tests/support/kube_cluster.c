@@ -237,7 +237,7 @@ bool kube_cluster_kubectl(const struct kube_cluster *cluster, const char *input,
 bool kube_cluster_namespace(const struct kube_cluster *cluster, const char *name)
 {
     return KUBECTL(cluster, NULL, NULL, "create", "namespace", name) &&
-           KUBECTL(cluster, NULL, NULL, "-n", name, "wait", "--for=create", "--timeout=60s",
+           KUBECTL(cluster, NULL, NULL, "-n", name, "wait", "--for=create", "--timeout=300s",
                    "serviceaccount/default");
 }
 

@@ -146,6 +146,47 @@ char *shop_other_node(const struct shop *shop, const char *name, int n)
     return NULL;
 }
 
+/* What the scheduler makes of the pod: 1 a node, -1 none, 0 nothing yet. */
+static int verdict_on(const struct shop *shop, const char *name)
+{
+    AUTO_JSON json_t *pod = shop_get(shop, "pods", name);
+    const json_t *conditions = kube_get(kube_get(pod, "status"), "conditions");
+    const json_t *condition;
+    size_t i;
+    if (kube_text(kube_get(pod, "spec"), "nodeName"))
+        return 1;
+    json_array_foreach(conditions, i, condition)
+    {
+        const char *reason = kube_text(condition, "reason");
+        if (reason && strcmp(reason, "Unschedulable") == 0)
+            return -1;
+    }
+    return 0;
+}
+
+bool shop_cordon(const struct shop *shop, const char *node)
+{
+    AUTO_FREE char *probe = mem_printf(
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"probe\",\"namespace\":\"%s\"},"
+        "\"spec\":{\"terminationGracePeriodSeconds\":0,\"nodeSelector\":{\"kubernetes.io/hostname\":"
+        "\"%s\"},\"containers\":[{\"name\":\"c\",\"image\":\"c\"}]}}",
+        shop->space, node);
+    if (!KUBECTL(shop->cluster, NULL, NULL, "cordon", node))
+        return false;
+    int64_t until = clock_mono_ms() + SHOP_WAIT_MS;
+    for (int verdict = 0; clock_mono_ms() < until;) {
+        if (!shop_apply(shop, probe, NULL))
+            return false;
+        while ((verdict = verdict_on(shop, "probe")) == 0 && clock_mono_ms() < until)
+            clock_sleep_ms(POLL_MS);
+        if (!KUBECTL(shop->cluster, NULL, NULL, "-n", shop->space, "delete", "pod", "probe"))
+            return false;
+        if (verdict < 0)
+            return true;
+    }
+    return false;
+}
+
 void *shop_orchestrator(const struct shop *shop, const char *const *options)
 {
     struct err err = ERR_INIT;

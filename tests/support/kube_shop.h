@@ -7,7 +7,7 @@
 #include "adapters/kubernetes/api.h"
 #include "tests/support/kube_cluster.h"
 
-#define SHOP_WAIT_MS 60000 /* a rollout on fake nodes takes a second or two on a quiet machine */
+#define SHOP_WAIT_MS 300000 /* a rollout on fake nodes takes a second or two on a quiet machine */
 
 struct shop {
     struct kube_cluster *cluster;
@@ -41,6 +41,9 @@ int shop_pods_on(const struct shop *shop, const char *name, const char *node);
 char *shop_node_of(const struct shop *shop, const char *name);
 /* A node of fake-1 … fake-n that has no pod of it. Caller frees. */
 char *shop_other_node(const struct shop *shop, const char *name, int n);
+
+/* Cordons the node and waits until the scheduler knows: a pod for it alone finds no place. */
+bool shop_cordon(const struct shop *shop, const char *node);
 
 /* An orchestrator `kubernetes` for it; options are pairs of name and value, ended by NULL, besides
  * the kubeconfig and what would keep a young cluster quiet. */

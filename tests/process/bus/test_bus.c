@@ -41,7 +41,7 @@ struct manager {
     size_t n_seen;
     int64_t hello_pid[PARTY_N];
     int hellos[PARTY_N], deaths[PARTY_N];
-    char how[96], refused[200], gave_up[300];
+    char how[PARTY_N][96], refused[200], gave_up[300];
     bool stopped;
 };
 
@@ -81,7 +81,7 @@ static void on_died(void *ctx, enum party stage, int64_t pid, const char *how)
     struct manager *m = ctx;
     (void)pid;
     m->deaths[stage]++;
-    snprintf(m->how, sizeof m->how, "%s", how);
+    snprintf(m->how[stage], sizeof m->how[stage], "%s", how);
 }
 
 static void on_gave_up(void *ctx, enum party stage, const char *line)
@@ -243,7 +243,7 @@ static void check_events_of_a_leaving_stage(struct manager *m, const char *reque
         assert_memory_equal(m->seen[i].text, head, strlen(head));
     }
     UNTIL(m, m->deaths[PARTY_MONITOR] == 1);
-    assert_string_equal(m->how, "exit code 0");
+    assert_string_equal(m->how[PARTY_MONITOR], "exit code 0");
 }
 
 static void test_large_messages_when_a_stage_leaves_at_once_all_arrive(void **state)
@@ -306,7 +306,7 @@ static void test_stop_when_of_a_request_ends_it_and_the_stage_stays(void **state
     struct err err = ERR_INIT;
     struct envelope other = {.type = MSG_STOP, .cycle = 7, .attempt = 1};
     struct envelope stop = {.type = MSG_STOP, .cycle = 7, .attempt = 2};
-    ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"work\",\"n\":1000000,\"size\":5}");
+    ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"work\",\"n\":1000000,\"size\":50}");
     UNTIL(m, m->n_seen >= 3);
     assert_int_equal(bus_send(m->bus, PARTY_PLANNER, &other, NULL, &err), 0);
     size_t before = m->n_seen;
@@ -327,7 +327,7 @@ static void test_stop_when_right_behind_its_request_still_ends_it(void **state)
     struct manager *m = *state;
     struct err err = ERR_INIT;
     struct envelope stop = {.type = MSG_STOP, .cycle = 7, .attempt = 2};
-    ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"work\",\"n\":1000000,\"size\":5}");
+    ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"work\",\"n\":1000000,\"size\":50}");
     assert_int_equal(bus_send(m->bus, PARTY_PLANNER, &stop, NULL, &err), 0);
     UNTIL(m, answered(m));
     assert_int_equal(last_seen(m)->env.type, MSG_FAILURE);
@@ -346,7 +346,7 @@ static void test_supervisor_when_stopped_lets_a_move_finish(void **state)
         assert_int_equal(m->deaths[p], 1);
         assert_int_equal(supervisor_pid(m->supervisor, p), 0);
     }
-    assert_string_equal(m->how, "exit code 0");
+    assert_string_equal(m->how[PARTY_EXECUTOR], "exit code 0");
 }
 
 static void test_supervisor_when_a_stage_will_not_stop_kills_it(void **state)
@@ -359,7 +359,7 @@ static void test_supervisor_when_a_stage_will_not_stop_kills_it(void **state)
     UNTIL(m, m->n_seen == 1); /* it hangs */
     supervisor_stop(m->supervisor, 200);
     UNTIL(m, m->stopped);
-    assert_string_equal(m->how, "signal 9 (Killed)");
+    assert_string_equal(m->how[PARTY_PLANNER], "signal 9 (Killed)");
 }
 
 static void test_supervisor_when_a_stage_hangs_kills_it_and_the_next_life_answers(void **state)
@@ -371,7 +371,7 @@ static void test_supervisor_when_a_stage_hangs_kills_it_and_the_next_life_answer
     supervisor_kill(m->supervisor, PARTY_PLANNER);
     UNTIL(m, m->hellos[PARTY_PLANNER] == 2);
     assert_int_equal(m->deaths[PARTY_PLANNER], 1);
-    assert_string_equal(m->how, "signal 9 (Killed)");
+    assert_string_equal(m->how[PARTY_PLANNER], "signal 9 (Killed)");
     assert_true(m->hello_pid[PARTY_PLANNER] != first);
     assert_int_equal(supervisor_restarts(m->supervisor, PARTY_PLANNER), 1);
     ask(m, PARTY_PLANNER, MSG_PLAN, 2, "{\"do\":\"big\",\"n\":1,\"size\":100}");
@@ -438,7 +438,7 @@ static void test_stages_when_their_manager_is_killed_end(void **state)
     assert_int_equal(rundir_lock(dir, 0, &lock, &err), -1); /* it lives */
     kill(manager, SIGKILL);
     assert_int_equal(waitpid(manager, &status, 0), manager);
-    assert_int_equal(rundir_lock(dir, RUNDIR_STAGES_WAIT_MS, &lock, &err), 0);
+    assert_int_equal(rundir_lock(dir, PATIENCE_MS, &lock, &err), 0);
     close(lock);
     close(ready[0]);
     dir_drop(dir);
