@@ -59,7 +59,7 @@ sources:
     options:
       - {name: kubeconfig, value: $KUBECONFIG}
       - {name: lease_namespace, value: shop}
-      - {name: lease_duration, value: 3s}
+      - {name: lease_duration, value: 20s}
       - {name: any_probe, value: "true"}
       - {name: soak, value: 0s}
       - {name: scaling_quiet, value: 0s}

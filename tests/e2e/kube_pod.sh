@@ -74,14 +74,18 @@ wait_for "they run on one node" 60 together || { in_pod show 1 && echo "$out" &&
 for name in front cart user; do
     ok "$name is ready" k rollout status "deployment/$name" --timeout=300s >/dev/null
 done
-has "Events tell it" "$(k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason} {end}')" PlacementChanged
+told() { k get events.events.k8s.io -o jsonpath='{range .items[*]}{.reason} {end}' | grep -q PlacementChanged; }
+wait_for "Events tell it" 30 told
 
 # --- an upgrade goes on with the same store ---
+leases() { store "SELECT count(*) FROM v_events WHERE text LIKE '%lease remap/remap is ours%'"; }
+before_restart=$(leases)
 run k --namespace remap rollout restart deploy/remap
 ok "the new pod gets ready" k --namespace remap rollout status deploy/remap --timeout=300s >/dev/null
 in_pod history
 has "it knows what was done" "$out" "shop"
-wait_for "it takes the lease over" 60 event 'lease remap/remap is ours'
+leads_again() { [ "$(leases)" -gt "$before_restart" ]; }
+wait_for "it takes the lease over" 60 leads_again
 in_pod undo 1
 is "undo" "$status: $err" "0: "
 back() { [ "$(template)" = "$before" ]; }

@@ -4,6 +4,7 @@
 #   cluster_up WHAT OPTIONS…   etc/cluster up; skips where something is missing
 #   cluster COMMAND ARGS…      etc/cluster on it
 #   k ARGS…                    kubectl as admin
+#   cordon NODE                and until the scheduler knows
 #   spans ADDRESS NAMESPACE TOKEN CALLER:CALLEE…
 #                              a hundred calls of each pair, both halves, by OTLP; each is a service,
 #                              or SERVICE/POD for one replica alone
@@ -33,6 +34,31 @@ cluster_up()
 }
 
 k() { "$kubectl" "$@"; }
+
+# cordon NODE: until the scheduler knows, and a pod for that node alone finds no place
+cordon()
+{
+    k cordon "$1" >/dev/null
+    wait_for "$1 takes no pods" 30 takes_none "$1"
+}
+
+takes_none()
+{
+    local state=
+    k --namespace default create -f - >/dev/null <<END
+apiVersion: v1
+kind: Pod
+metadata: {name: probe}
+spec:
+  nodeSelector: {kubernetes.io/hostname: $1}
+  containers: [{name: c, image: probe, imagePullPolicy: Never}]
+END
+    while [ -z "$state" ]; do
+        state=$(k --namespace default get pod probe -o jsonpath='{.spec.nodeName}{.status.conditions[?(@.type=="PodScheduled")].reason}')
+    done
+    k --namespace default delete pod probe --grace-period=0 --force >/dev/null 2>&1
+    [ "$state" = Unschedulable ]
+}
 
 # half SERVICE[/POD] NAMESPACE KIND OWN PARENT TRACE: the spans of one side; OWN and PARENT are the first
 # digits of their numbers, PARENT - for none
@@ -66,7 +92,7 @@ spans()
             half "${pair#*:}" "$space" 2 b a "$trace"
             echo ']}'
         } >spans.json
-        curl -sf -H 'Content-Type: application/json' -H "Authorization: Bearer $token" \
+        curl -sf --retry 60 --retry-all-errors --retry-delay 1 -H 'Content-Type: application/json' -H "Authorization: Bearer $token" \
             --data-binary @spans.json "http://$address/v1/traces" >/dev/null ||
             fails "spans are not taken"
     done

@@ -87,8 +87,14 @@ END
 used() { sums "SELECT count(*) FROM v_placement WHERE cycle_id = (SELECT max(cycle_id) FROM v_cycles) AND cpu_used_millis > 0 AND mem_used_bytes > 1000000"; }
 measured() { remap once --app shop --dry-run -c remap.yaml >once.out 2>&1; [ "$(used)" = 10 ]; }
 wait_for "cAdvisor's usage of every pod is in the model" 90 measured
-cpu=$(sums "SELECT sum(cpu_used_millis) FROM v_placement WHERE cycle_id = (SELECT max(cycle_id) FROM v_cycles)")
-top=$(k -n shop top pods --no-headers | awk '{sum += $2} END {print sum}')
+# The windows of the two are not the same: on a busy machine it takes some looks.
+agree()
+{
+    measured
+    cpu=$(sums "SELECT sum(cpu_used_millis) FROM v_placement WHERE cycle_id = (SELECT max(cycle_id) FROM v_cycles)")
+    top=$(k -n shop top pods --no-headers | awk '{sum += $2} END {print sum}')
+    [ "$cpu" -gt $((top / 3)) ] && [ "$cpu" -lt $((top * 3)) ]
+}
+wait_for "the two agree" 30 agree
 echo "CPU of all pods: $cpu m by Prometheus, $top m by metrics.k8s.io"
-ok "the two agree" test "$cpu" -gt $((top / 3)) -a "$cpu" -lt $((top * 3))
 finish

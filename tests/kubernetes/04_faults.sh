@@ -29,7 +29,9 @@ background send_spans "$port" shop shop.calls
 sleep 16 # the window
 propose shop || { tail -n 20 run.log; finish; }
 
-# A move is under way when the API server is killed; it comes back.
+# A move is under way when the API server is killed; it comes back. Nobody places pods meanwhile, so
+# that no move is at its end before.
+ok "the scheduler stops" "$cluster" stop kube-scheduler --dir "$dir/kube"
 run remap apply "$cycle" -c remap.yaml
 is "apply" "$status" 0
 begun() { [ "$(sums "SELECT count(*) FROM v_moves WHERE cycle_id = $cycle AND state NOT IN ('planned')")" -gt 0 ]; }
@@ -38,6 +40,7 @@ ok "the API server is killed" "$cluster" stop kube-apiserver --dir "$dir/kube"
 is "in the midst of the plan" "$(sums "SELECT count(*) > 0 FROM v_moves WHERE cycle_id = $cycle AND state IN ('planned', 'intended')")" 1
 sleep 5 # long enough that requests fail
 ok "it comes back" "$cluster" start kube-apiserver --dir "$dir/kube"
+ok "the scheduler too" "$cluster" start kube-scheduler --dir "$dir/kube"
 ended() { [[ $(state_of "$cycle") =~ ^(done|undone|failed)$ ]]; }
 wait_for "the cycle ends" 200 ended
 echo "cycle $cycle: $(state_of "$cycle"): $(sums "SELECT group_concat(state) FROM v_moves WHERE cycle_id = $cycle")"

@@ -159,7 +159,7 @@ END
     settle: 20s
     soak: 0
     cooldown: 0
-    ready_timeout: 60s
+    ready_timeout: 10m
     min_coverage: 0.5
 END
     done
@@ -170,15 +170,21 @@ newest() { sums "SELECT max(cycle_id) FROM v_cycles WHERE app = '$1'"; }
 is_state() { [ "$(state_of "$1")" = "$2" ]; }
 
 # propose APP : triggers until there is a plan, since the window has to fill, and metrics-server wants
-# two samples; its cycle in $cycle.
+# two samples; its cycle in $cycle. Each cycle comes to rest before the next one, which might replace it.
 propose()
 {
-    local until=$((SECONDS + 60))
+    local until=$((SECONDS + 600)) before
     while [ $SECONDS -lt $until ]; do
-        remap trigger "$1" -c remap.yaml >/dev/null 2>&1
-        sleep 1
-        cycle=$(newest "$1")
-        is_state "${cycle:-0}" proposed && return
+        before=$(newest "$1")
+        if remap trigger "$1" -c remap.yaml >/dev/null 2>&1; then
+            while [ $SECONDS -lt $until ]; do
+                cycle=$(newest "$1")
+                [ "${cycle:-0}" -gt "${before:-0}" ] &&
+                    [[ $(state_of "$cycle") =~ ^(proposed|done|failed|undone|superseded)$ ]] && break
+                sleep 0.1
+            done
+            is_state "${cycle:-0}" proposed && return
+        fi
         sleep 2
     done
     fails "no plan for $1: $(sums "SELECT state || ' ' || reason FROM v_cycles ORDER BY cycle_id DESC LIMIT 3")"

@@ -230,7 +230,7 @@ static void test_executor_when_killed_before_or_after_any_call_moves_once(void *
     }
     points = calls;
     print_message("%lld points to die at\n", (long long)points);
-    assert_true(points > 30);
+    assert_true(points > 15);
 }
 
 /* A quota of a scope, which nobody can judge beforehand, refuses the new pod: the rollout does not
@@ -269,7 +269,7 @@ static void test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it
         world_free(&w);
     }
     print_message("%lld points to die at\n", (long long)calls);
-    assert_true(calls > 30);
+    assert_true(calls > 15);
     shop_close(&shop);
     shop = all;
 }
