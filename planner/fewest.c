@@ -1,6 +1,7 @@
 /* fewest.c - annealing of a packing after one host is taken away (soft capacities, as anneal.h). */
 #include "planner/fewest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "planner/hubs.h"
@@ -9,6 +10,11 @@
 #define TRIALS 6
 /* Moves per instance of the first trial: 0.1 µs each. */
 #define TRIAL_PER_INSTANCE 3000
+/* All of them together, per ms of the time limit: a quarter of it, on a slow core. */
+#define TRIALS_PER_MS 1000
+/* Fillings of so many hosts before one more is taken; what is left over costs that much to look at. */
+#define FILLS 6
+#define FILL_COST 20
 
 struct sized {
     double size;
@@ -128,6 +134,100 @@ static bool pack_on(struct space *blind, const bool *chosen, const struct plan_o
     return value_better(best, &before);
 }
 
+static bool alike(const struct space *space, int a, int b)
+{
+    return space->model->instances[a].service == space->model->instances[b].service &&
+           memcmp(&space->need[a * space->dims], &space->need[b * space->dims],
+                  (size_t)space->dims * sizeof *space->need) == 0;
+}
+
+/* What the instance would take of what the host has left: large where both are (Panigrahy et al. 2011,
+ * dot products). */
+static double suits(const struct place *place, const double *scarce, int instance, int host)
+{
+    const struct space *space = place->space;
+    const int64_t *need = &space->need[instance * space->dims];
+    double sum = 0;
+    for (int d = 0; d < space->dims; d++) {
+        double cap = (double)space->cap[host * space->dims + d];
+        double left = cap - (double)place->used[host * space->dims + d];
+        sum += cap > 0 ? scarce[d] * space->scale[d] * (double)need[d] * left / cap : 0;
+    }
+    return sum;
+}
+
+/* Fills the host with what suits it best, one after the other. `left` are instances, those that are
+ * alike in a row; those that came are taken out. Returns how many remain. */
+static int fill(struct place *place, const double *scarce, int host, int *left, int n)
+{
+    const struct space *space = place->space;
+    for (;;) {
+        double most = -1;
+        int best = -1;
+        for (int k = 0; k < n; k++) {
+            if (k > 0 && alike(space, left[k], left[k - 1]))
+                continue;
+            double suit = suits(place, scarce, left[k], host);
+            if (suit > most && place_allows(place, left[k], host)) {
+                most = suit;
+                best = k;
+            }
+        }
+        if (best < 0)
+            return n;
+        place_move(place, left[best], host);
+        memmove(&left[best], &left[best + 1], (size_t)(--n - best) * sizeof *left);
+    }
+}
+
+/* One trial on the chosen hosts, each with its own weights of what is scarce; false when something is
+ * left over. */
+static bool fill_hosts(struct place *place, const bool *chosen, int trial, struct rng *rng,
+                       struct effort *effort, int *left)
+{
+    const struct space *space = place->space;
+    double scarce[LOAD_DIMS];
+    int rest = space->n_movable;
+    scarcity(space, scarce);
+    for (int d = 0; d < space->dims && trial > 0; d++)
+        scarce[d] *= 0.25 + 2 * rng_real(rng);
+    memcpy(left, space->movable, (size_t)rest * sizeof *left);
+    for (int k = 0; k < space->n_hosts && rest > 0; k++) {
+        int h = trial % 2 ? space->n_hosts - 1 - k : k;
+        if (chosen[h])
+            rest = fill(place, scarce, h, left, rest);
+        if (effort_spend(effort, FILL_COST * (rest + 1)))
+            return false;
+    }
+    return rest == 0;
+}
+
+/* Fills hosts anew with all that can move, as few as sums of sizes allow: many small instances fill
+ * them so well that nothing is left to search for. */
+static void fill_all(struct place *place, const struct plan_options *options, int64_t bound,
+                     struct rng *rng, struct effort *effort, int *best_at, struct value *best)
+{
+    const struct space *space = place->space;
+    AUTO_FREE bool *chosen = mem_array((size_t)space->n_hosts, sizeof *chosen);
+    AUTO_FREE int *bare = mem_dup(space->start, (size_t)space->n * sizeof *bare);
+    AUTO_FREE int *left = mem_array((size_t)space->n_movable, sizeof *left);
+    for (int k = 0; k < space->n_movable; k++)
+        bare[space->movable[k]] = -1;
+    for (int n = (int)bound; n < best->hosts && !effort->cut; n++)
+        for (int trial = 0; trial < FILLS && !effort->cut; trial++) {
+            place_set(place, bare);
+            if (!hosts_choose(place, n, 0, rng, chosen) ||
+                !fill_hosts(place, chosen, trial, rng, effort, left))
+                continue;
+            struct value value = value_of(place, options);
+            if (!value.valid || !value_better(&value, best))
+                continue;
+            *best = value;
+            memcpy(best_at, place->at, (size_t)space->n * sizeof *best_at);
+            return;
+        }
+}
+
 void fewest_pack(const struct space *space, const struct plan_options *options, int64_t bound,
                  struct effort *effort, int *best_at, struct value *best)
 {
@@ -145,10 +245,13 @@ void fewest_pack(const struct space *space, const struct plan_options *options, 
     AUTO(place) struct place *place = place_new(blind, at);
     struct value least = value_of(place, &packing);
     bool fewer = least.valid;
-    while (fewer && least.hosts > bound && !effort->cut) {
+    if (fewer)
+        fill_all(place, &packing, bound, &rng, effort, at, &least);
+    int64_t last = effort->done + options->time_limit_ms * TRIALS_PER_MS;
+    while (fewer && least.hosts > bound && effort->done < last && !effort->cut) {
         fewer = false;
         place_set(place, at);
-        for (int trial = 0; trial < TRIALS && !fewer && !effort->cut; trial++)
+        for (int trial = 0; trial < TRIALS && !fewer && effort->done < last && !effort->cut; trial++)
             fewer = hosts_choose(place, least.hosts - 1, trial, &rng, chosen) &&
                     pack_on(blind, chosen, &packing, trial, &rng, effort, at, &least);
     }
@@ -173,4 +276,22 @@ void fewest_search(struct space *space, const struct plan_options *options, stru
     widen(&whole);
     AUTO(place) struct place *place = place_new(space, at);
     hubs_candidate(place, options, &none, best_at, best);
+}
+
+void fewest_hubs(struct space *space, const struct plan_options *options, struct effort *effort,
+                 int *best_at, struct value *best)
+{
+    struct plan_options part = *options;
+    bool hosts = options->objective == OBJECTIVE_HOSTS;
+    if (hosts && space->n_slots > 0) /* sizes its rounds; what comes after takes as much */
+        part.time_limit_ms = options->time_limit_ms / 4 + 1;
+    hubs_search(space, &part, effort, best_at, best);
+    int64_t bound = bound_hosts(space->model, options->move_stateful, true);
+    if (!hosts || !best->valid || effort->cut || best->hosts <= bound)
+        return;
+    int before = best->hosts;
+    AUTO_FREE int *at = mem_array((size_t)space->n, sizeof *at);
+    fewest_pack(space, &part, bound, effort, best_at, best);
+    if (best->hosts < before && !effort->cut)
+        fewest_search(space, options, effort, at, best_at, best);
 }

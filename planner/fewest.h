@@ -5,8 +5,8 @@
 
 #include "planner/anneal.h"
 
-/* Empties one host after the other, from the valid *best, until only `bound` are in use or several
- * trials fail. Blind to affinity; without a limit of moves. */
+/* Fills the largest hosts anew, then empties one host after the other, from the valid *best, until only
+ * `bound` are in use or several trials fail. Blind to affinity; without a limit of moves. */
 void fewest_pack(const struct space *space, const struct plan_options *options, int64_t bound,
                  struct effort *effort, int *best_at, struct value *best);
 
@@ -14,5 +14,10 @@ void fewest_pack(const struct space *space, const struct plan_options *options, 
  * placement, *best what is better. The space is as before afterwards. */
 void fewest_search(struct space *space, const struct plan_options *options, struct effort *effort,
                    int *at, int *best_at, struct value *best);
+
+/* The search of hubs; where the objective is hosts and more are in use than bound_hosts() says, both
+ * of these after it. */
+void fewest_hubs(struct space *space, const struct plan_options *options, struct effort *effort,
+                 int *best_at, struct value *best);
 
 #endif

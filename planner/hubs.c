@@ -6,6 +6,7 @@
 #include "model/base/clock.h"
 #include "planner/exhaust.h"
 #include "planner/explain.h"
+#include "planner/fewest.h"
 #include "planner/hba.h"
 #include "planner/homeward.h"
 #include "planner/nearest.h"
@@ -410,7 +411,7 @@ static void search(struct space *space, const struct plan_options *options, stru
     if (options->granularity == PER_SERVICE)
         service_search(space, options, effort, best_at, best);
     else
-        hubs_search(space, options, effort, best_at, best);
+        fewest_hubs(space, options, effort, best_at, best);
 }
 
 /* Where hosts come first the price of moves must not keep any in use: half of the time goes to a search

@@ -241,6 +241,29 @@ static void test_packing_when_hosts_go_then_all_still_holds(void **state)
     assert_true(fewer > RUNS / 20);
 }
 
+/* 3500 replicas on hosts of ten sizes, four resources: as few hosts as the largest ones add up to. */
+static void test_packing_when_production_then_as_few_as_the_bound(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct err err = ERR_INIT;
+        AUTO(model) struct model *model = production_model(seed);
+        AUTO(space) struct space *space = space_new(model, NULL, 0, false, &err);
+        struct plan_options options = plan_options_default;
+        options.objective = OBJECTIVE_HOSTS;
+        AUTO_FREE int *at = model_placement(model);
+        AUTO(place) struct place *start = place_new(space, at);
+        struct effort effort = {.limit = 50000000, .deadline_ms = INT64_MAX};
+        struct value best = value_of(start, &options);
+        int64_t bound = bound_hosts(model, false, true);
+        assert_true(best.valid && best.hosts > bound);
+        fewest_pack(space, &options, bound, &effort, at, &best);
+        AUTO(place) struct place *end = place_new(space, at);
+        assert_true(place_holds(end) && end->n_over == 0);
+        assert_int_equal(end->n_used, bound);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_oa_when_fewest_hosts_then_what_all_placements_say),
         cmocka_unit_test(test_tree_when_hosts_are_limited_then_the_best_on_so_many),
         cmocka_unit_test(test_packing_when_hosts_go_then_all_still_holds),
+        cmocka_unit_test(test_packing_when_production_then_as_few_as_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
