@@ -28,6 +28,8 @@
 #define STAR_NODES 200000
 /* Of the time, for one search of affinity on few hosts. */
 #define NARROW_SHARE 15
+/* Up to here a greedy answer takes less than some 20 ms. */
+#define GREEDY_INSTANCES 5000
 /* Beyond, the covering problem does not converge in any time that there is. */
 #define COVER_ITEMS 600
 
@@ -446,6 +448,22 @@ static void oa_end_read(const struct finding *finding, const struct plan_options
         *best = *first; /* ended before it counted anything */
 }
 
+/* Ended before it counted anything: what the heuristic has before its first count, the same always. */
+static void oa_greedy(struct space *space, const struct plan_options *options, int *best_at,
+                      struct value *best)
+{
+    struct effort first = {.limit = 1, .deadline_ms = INT64_MAX};
+    AUTO_FREE int *at = mem_array((size_t)space->n, sizeof *at);
+    struct value value;
+    if (space->n > GREEDY_INSTANCES)
+        return;
+    hubs_search(space, options, &first, at, &value);
+    if (!value.valid || (best->valid && !value_better(&value, best)))
+        return;
+    *best = value;
+    memcpy(best_at, at, (size_t)space->n * sizeof *at);
+}
+
 static int oa_plan(const struct model *model, const struct analysis *analysis,
                    const struct plan_options *options, struct plan *out, struct err *err)
 {
@@ -484,6 +502,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     struct finding_end end = finding_end(finding);
     memcpy(best_at, space->start, sizeof *best_at * (size_t)space->n);
     oa_end_read(finding, options, &first, &end, best_at, &best);
+    if (end.cut && end.killed && end.iterations == 0)
+        oa_greedy(space, options, best_at, &best);
     struct effort done = {.done = end.iterations, .cut = end.cut};
     if (!end.proven && !end.cut && oa_last_resort(space, options, start_ms, best_at, &best, &end.bound))
         end = (struct finding_end){.iterations = end.iterations,

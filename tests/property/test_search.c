@@ -491,7 +491,7 @@ static void cut_repeats(struct given *given, const char *planner, int64_t limit_
 static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
 {
     (void)state;
-    static const int64_t limits_ms[] = {5, 10, 20, 50};
+    static const int64_t limits_ms[] = {1, 5, 10, 20, 50};
     static const char *const names[] = {"oa", "hubs", "auto"};
     int cuts = 0;
     struct wild wild = wild_all;
@@ -502,7 +502,7 @@ static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
         AUTO_GIVEN struct given given = given_make(&wild, seed);
         given.options.max_moves = -1;
         given.options.objective = OBJECTIVE_AFFINITY;
-        cut_repeats(&given, names[seed % 3], limits_ms[seed % 4], &cuts);
+        cut_repeats(&given, names[seed % 3], limits_ms[seed % ARRAY_LEN(limits_ms)], &cuts);
     }
     for (int services = 60; services <= 240; services += 30) {
         struct mock mock = {.topology = TOPOLOGY_P2P, .services = services, .messages = 3000,
@@ -519,6 +519,23 @@ static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
     }
     print_message("%d searches cut\n", cuts);
     assert_true(cuts > 20);
+}
+
+/* The time is over before the search begins: packed greedily all the same. */
+static void test_oa_when_time_is_over_then_better_than_nothing(void **state)
+{
+    struct mock mock = {.topology = TOPOLOGY_P2P, .services = 300, .messages = 3000, .seed = 4};
+    AUTO(model) struct model *model = mock_model(&mock);
+    AUTO(analysis) struct analysis *analysis = NULL;
+    struct err err = ERR_INIT;
+    (void)state;
+    assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
+    struct given given = {model, analysis, plan_options_default};
+    given.options.time_limit_ms = 1;
+    given.options.start_ms = clock_mono_ms() - 1000;
+    AUTO(plan) struct plan *plan = plan_by(&given, "oa");
+    assert_true(plan->cut && plan->n_moves > 0);
+    assert_true(plan->affinity_after > plan->affinity_before + 0.1);
 }
 
 int main(void)
@@ -541,6 +558,7 @@ int main(void)
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
         cmocka_unit_test(test_search_when_cut_then_same_bytes_by_its_counts),
+        cmocka_unit_test(test_oa_when_time_is_over_then_better_than_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
