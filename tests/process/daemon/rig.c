@@ -25,6 +25,8 @@
 #include "model/wire/bus.h"
 #include "tests/support/temp_dir.h"
 
+#define MINUTE_MS 60000
+
 static const char chain[] =
     "name: rig\n"
     "seed: 3\n"
@@ -297,6 +299,17 @@ bool rig_catch(struct rig *rig, const char *sql)
     AUTO_FREE char *either = mem_printf("SELECT (%s) OR (%s)", sql, over);
     rig_until(rig, either);
     return rig_number(rig, sql) != 0;
+}
+
+bool rig_within(struct rig *rig, const char *sql)
+{
+    int64_t until = clock_mono_ms() + MINUTE_MS;
+    while (rig_number(rig, sql) == 0) {
+        if (clock_mono_ms() >= until)
+            return false;
+        clock_sleep_ms(5);
+    }
+    return true;
 }
 
 bool rig_catch_state(struct rig *rig, const char *state)

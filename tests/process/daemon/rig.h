@@ -54,6 +54,8 @@ void rig_until_state(struct rig *rig, int64_t cycle, const char *state);
 /* What lasts for a while of the cluster's time may be over before a busy machine looks. Until the
  * SELECT gives a number that is not 0; false: cycle 1 has come to its end, unseen. */
 bool rig_catch(struct rig *rig, const char *sql);
+/* Within a minute of ours, for what a machine that falls behind may never come to at this speed. */
+bool rig_within(struct rig *rig, const char *sql);
 bool rig_catch_state(struct rig *rig, const char *state);
 /* Plays a scene that opens its rig at the speed it is given (and closes it). When it says that it came
  * too late for what it is about, once more with all times four times as long, and so on. */

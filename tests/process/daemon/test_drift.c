@@ -58,18 +58,28 @@ static int64_t drift_cycles(struct rig *rig)
     return rig_number(rig, "SELECT count(*) FROM v_cycles WHERE trigger = 'drift'");
 }
 
-static void open_planned(struct rig *rig)
+static void open_planned(struct rig *rig, double speed)
 {
-    rig_open_scenario(rig, two_entries, 50, "    mode: act\n" DRIFT, "");
+    rig_open_scenario(rig, two_entries, speed, "    mode: act\n" DRIFT, "");
     rig_start(rig, true);
     trigger(rig);
     rig_until_state(rig, 1, "done");
 }
 
-static void test_drift_when_noise_and_growth_then_nothing_when_calls_change_then_one_cycle(
-    void **state)
+/* Looks that come later than every 30 s of the cluster's time know nothing of what was in between: a
+ * machine that falls behind starts no cycle. */
+static bool drifts(struct rig *rig)
 {
-    (void)state;
+    rig_fault(rig, "{\"kind\":\"load\",\"service\":\"d\",\"factor\":250}");
+    if (rig_within(rig, "SELECT count(*) FROM v_cycles WHERE trigger = 'drift' AND state = 'done'"))
+        return true;
+    rig_close(rig);
+    return false;
+}
+
+static bool noise_then_drift(double speed, const void *ctx)
+{
+    (void)ctx;
     static const char *const noise[] = {
         "{\"kind\":\"load\",\"service\":\"a\",\"factor\":1.3}",
         "{\"kind\":\"load\",\"service\":\"d\",\"factor\":4}",
@@ -79,7 +89,7 @@ static void test_drift_when_noise_and_growth_then_nothing_when_calls_change_then
     };
     struct rig rig;
     AUTO_BUF struct buf status = BUF_INIT;
-    open_planned(&rig);
+    open_planned(&rig, speed);
     for (size_t i = 0; i < ARRAY_LEN(noise); i++) {
         rig_fault(&rig, noise[i]);
         looks(&rig, 8);
@@ -88,8 +98,8 @@ static void test_drift_when_noise_and_growth_then_nothing_when_calls_change_then
     assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_events WHERE kind = 'drift'"
                                       " AND text NOT LIKE 'settings: every 5s%'"), 0);
     assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_events WHERE kind = 'drift'"), 1);
-    rig_fault(&rig, "{\"kind\":\"load\",\"service\":\"d\",\"factor\":250}");
-    rig_until(&rig, "SELECT count(*) FROM v_cycles WHERE trigger = 'drift' AND state = 'done'");
+    if (!drifts(&rig))
+        return false;
     looks(&rig, 40); /* the quiet time and more */
     assert_int_equal(drift_cycles(&rig), 1);
     assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_events WHERE kind = 'drift'"
@@ -104,32 +114,47 @@ static void test_drift_when_noise_and_growth_then_nothing_when_calls_change_then
     rig_check(&rig);
     rig_stop(&rig);
     rig_close(&rig);
+    return true;
 }
 
-static void test_drift_when_remap_starts_again_then_same_reference_and_still_found(void **state)
+static void test_drift_when_noise_and_growth_then_nothing_when_calls_change_then_one_cycle(
+    void **state)
 {
     (void)state;
+    rig_play(noise_then_drift, NULL);
+}
+
+static bool restart_then_drift(double speed, const void *ctx)
+{
+    (void)ctx;
     struct rig rig;
-    open_planned(&rig);
+    open_planned(&rig, speed);
     looks(&rig, 3);
     rig_signal(rig_pid(&rig, "remap"), SIGKILL);
     rig_wait_daemon(&rig);
     rig_start(&rig, true);
     looks(&rig, 3);
     assert_int_equal(rig_number(&rig, "SELECT reference_cycle FROM v_drift"), 1);
-    rig_fault(&rig, "{\"kind\":\"load\",\"service\":\"d\",\"factor\":250}");
-    rig_until(&rig, "SELECT count(*) FROM v_cycles WHERE trigger = 'drift' AND state = 'done'");
+    if (!drifts(&rig))
+        return false;
     assert_int_equal(rig_number(&rig, "SELECT count(*) FROM v_events WHERE kind = 'drift'"
                                       " AND text LIKE 'settings: %'"), 1); /* said once */
     rig_stop(&rig);
     rig_close(&rig);
+    return true;
+}
+
+static void test_drift_when_remap_starts_again_then_same_reference_and_still_found(void **state)
+{
+    (void)state;
+    rig_play(restart_then_drift, NULL);
 }
 
 static void test_drift_when_cluster_does_not_answer_then_said_once_and_seen_again(void **state)
 {
     (void)state;
     struct rig rig;
-    open_planned(&rig);
+    open_planned(&rig, 50);
     looks(&rig, 1);
     rig_fault(&rig, "{\"kind\":\"refuse\"}");
     rig_until(&rig, "SELECT count(*) FROM v_events WHERE kind = 'drift' AND text LIKE 'not seen%'");
