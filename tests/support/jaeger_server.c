@@ -22,13 +22,15 @@ bool jaeger_server_start(struct jaeger_server *jaeger, const char *folder, const
                                             "processor.zipkin-compact.server-host-port"};
     AUTO_FREE char *program = server_cached(JAEGER_PROGRAM);
     AUTO_FREE char *base = mem_printf("--query.base-path=%s", base_path);
-    const char *argv[ARRAY_LEN(listeners) + 4] = {program, base, "--log-level=error"};
+    /* One worker stores in the order of the posts: what is there of the last tells of all. */
+    const char *argv[ARRAY_LEN(listeners) + 5] = {program, base, "--log-level=error",
+                                                  "--collector.num-workers=1"};
     char *flags[ARRAY_LEN(listeners)];
     int ports[ARRAY_LEN(listeners)];
     for (size_t i = 0; i < ARRAY_LEN(listeners); i++) {
         ports[i] = server_free_port();
         flags[i] = mem_printf("--%s=127.0.0.1:%d", listeners[i], ports[i]);
-        argv[i + 3] = flags[i];
+        argv[i + 4] = flags[i];
     }
     server_start(&jaeger->query, "jaeger", folder, ports[0], argv);
     snprintf(jaeger->zipkin.url, sizeof jaeger->zipkin.url, "http://127.0.0.1:%d", ports[1]);

@@ -155,6 +155,12 @@ const char *faulty_url(void)
     return fx.url;
 }
 
+const char *faulty_timeout(void)
+{
+    const struct fault *fault = fx.fault;
+    return fault->answer ? "60s" : "300ms";
+}
+
 void faulty_set(const struct fault *fault, const char *reads)
 {
     fx.fault = fault;

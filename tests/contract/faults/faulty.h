@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include "model/base/err.h"
 
-#define PATIENCE_MS 8000 /* a loaded machine; the longest here waits for one time-out of 300 ms */
+#define PATIENCE_MS 120000 /* a guard: the longest here waits for one time-out of 300 ms */
 
 struct fault {
     const char *name;
@@ -27,6 +27,9 @@ extern const size_t n_faults;
 int faulty_start(void **state);
 int faulty_stop(void **state);
 const char *faulty_url(void);
+/* What to wait for an answer of the fault that is set: no longer than need be where none comes, and long
+ * where one does, lest a busy machine be too late with it. */
+const char *faulty_timeout(void);
 /* From now on; `reads`: the body of what every GET gets instead, or NULL. Both are borrowed. */
 void faulty_set(const struct fault *fault, const char *reads);
 

@@ -98,7 +98,7 @@ static int run(size_t at, const char *url, bool check, struct err *err)
 {
     AUTO_FREE char *file = sources[at].kubeconfig ? faulty_kubeconfig(url) : NULL;
     const struct option options[] = {{file ? "kubeconfig" : "url", file ? file : url},
-                                     {"timeout", "300ms"},
+                                     {"timeout", faulty_timeout()},
                                      {"attempts", "1"},
                                      {"max_mib", "1"}};
     const struct source source = {"s", sources[at].type, options, ARRAY_LEN(options)};

@@ -112,7 +112,7 @@ static const struct row {
 static struct source source_new(const char *type, struct option options[5], const char *url)
 {
     options[0] = (struct option){"kubeconfig", faulty_kubeconfig(url)};
-    options[1] = (struct option){"timeout", "300ms"};
+    options[1] = (struct option){"timeout", faulty_timeout()};
     options[2] = (struct option){"attempts", "1"};
     options[3] = (struct option){"max_mib", "1"};
     options[4] = (struct option){"lease_duration", "1s"};
@@ -195,11 +195,11 @@ static void test_eviction_when_the_server_is_faulty_then_named_cause_in_time(voi
     int before = faulty_descriptors();
     for (size_t f = 0; f < n_faults; f++) {
         struct option options[5];
+        faulty_set(&faults[f], NULL);
         struct source source = source_new("kubernetes-replica", options, faulty_url());
         struct kube_status status;
         struct err err = ERR_INIT;
         struct kube_api *api;
-        faulty_set(&faults[f], NULL);
         assert_int_equal(kube_api_open(&source, &api, &err), 0);
         int64_t began = clock_mono_ms();
         int rc = kube_evict(api, pod, &status, &err);
@@ -219,11 +219,11 @@ static void test_lock_when_the_server_is_faulty_then_nothing_may_be_written(void
     int before = faulty_descriptors();
     for (size_t f = 0; f < n_faults; f++) {
         struct option options[5];
+        faulty_set(&faults[f], NULL);
         struct source source = source_new("kubernetes", options, faulty_url());
         struct keeper_state now = {0};
         struct err err = ERR_INIT;
         void *ctx;
-        faulty_set(&faults[f], NULL);
         assert_int_equal(keeper->open(&source, (int64_t)getpid(), &ctx, &err), 0);
         int64_t began = clock_mono_ms();
         keeper->turn(ctx, &now);

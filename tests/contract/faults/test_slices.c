@@ -23,7 +23,7 @@
 #define TRACES 300
 #define LIMIT 10 /* traces of a page */
 #define FAULTY 3 /* this request of a run is the faulty one, where it is one */
-#define SLICES_MS 30000 /* a loaded machine; the longest here waits for two time-outs of 1 s */
+#define SLICES_MS 120000 /* a guard; the longest here waits for two time-outs of 1 s */
 
 enum mood {
     HONEST,

@@ -19,7 +19,7 @@ for name in ("front-end", "carts", "worker"):
     provider = TracerProvider(resource=Resource.create({"service.name": name}))
     for url in urls:
         provider.add_span_processor(
-            BatchSpanProcessor(OTLPSpanExporter(endpoint=url, compression=compression))
+            BatchSpanProcessor(OTLPSpanExporter(endpoint=url, compression=compression, timeout=300))
         )
     providers[name] = provider
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STORED_MS = 300000 };
 enum { REQUEST = 100, ANSWER = 1000, QUERY = 40, CLIENT_US = 5000, SERVER_US = 3000, DB_US = 700 };
 
 static int64_t start_us(const struct trace_data *data, int64_t i)
@@ -73,16 +74,20 @@ static void put_trace(struct buf *out, const struct trace_data *data, int64_t i)
     put_span(out, id, 4, 1, text);
 }
 
-/* A server may store after it has answered. */
+#define LAST "\"0000000000000004\"" /* the span of a trace that is sent last */
+
+/* A server may store after it has answered, span by span. */
 static bool stored(const struct trace_data *data, int64_t i, const struct server *server,
                    const char *path)
 {
     char id[33];
     trace_id(data, i, id);
     AUTO_FREE char *full = mem_printf("%s%s", path, id);
-    for (int64_t end = clock_mono_ms() + 30000; clock_mono_ms() < end; clock_sleep_ms(5))
-        if (server_get(server, full, NULL) == 200)
+    for (int64_t end = clock_mono_ms() + STORED_MS; clock_mono_ms() < end; clock_sleep_ms(5)) {
+        AUTO_BUF struct buf answer = BUF_INIT;
+        if (server_get(server, full, &answer) == 200 && answer.size && strstr(answer.data, LAST))
             return true;
+    }
     return false;
 }
 
