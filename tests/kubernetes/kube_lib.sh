@@ -112,7 +112,7 @@ free_port()
 {
     local port
     while :; do
-        port=$((RANDOM % 20000 + 20000))
+        port=$((RANDOM % 9000 + 11000)) # below those that the kernel gives to clients
         (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo $port; return; }
     done
 }

@@ -12,24 +12,51 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define START_MS 300000 /* a guard: Java on a loaded machine; it takes 20 s on a quiet one */
 #define STOP_MS 10000
 
+/* Ports that the kernel gives to nobody who does not ask for them (ip_local_port_range). */
+#define FIRST_PORT 20000
+#define N_PORTS 10000
+
+static bool is_free(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* as servers do */
+    bool free = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0;
+    close(fd);
+    return free;
+}
+
+/* An abstract socket of that name is ours until we end: no other test gets this port meanwhile. */
+static bool claim(int port)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "remap-test-port-%d", port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&name, sizeof name) == 0)
+        return true;
+    close(fd);
+    return false;
+}
+
 int server_free_port(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) ||
-        getsockname(fd, (struct sockaddr *)&address, &size)) {
-        perror("port");
-        abort();
+    int first = (int)((clock_mono_ms() * 7 + getpid() * INT64_C(131)) % N_PORTS);
+    for (int i = 0; i < N_PORTS; i++) {
+        int port = FIRST_PORT + (first + i) % N_PORTS;
+        if (claim(port) && is_free(port))
+            return port;
     }
-    close(fd);
-    return ntohs(address.sin_port);
+    fputs("no free port\n", stderr);
+    abort();
 }
 
 char *server_program(const char *name)
