@@ -144,6 +144,17 @@ static void test_deployment_when_posted_then_stored_answered_and_timer_reset(voi
     rig_until(&f.rig, "SELECT a.next_due_ms BETWEEN e.at_ms + 7200000 AND e.at_ms + 7500000 FROM"
                       " apps a, v_events e WHERE a.app = 'rig' AND e.text LIKE '%deployment 8%'");
     assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy'"), 2);
+    /* while paused: it counts, and whoever waits for a cycle finds out why none comes */
+    buf_clear(&answer);
+    assert_int_equal(rig_ask(&f.rig, "{\"v\":1,\"command\":\"pause\",\"app\":\"rig\"}", &answer), 0);
+    assert_int_equal(github(f.port, "", "deployment_status", "d2",
+                            "{\"deployment_status\":{\"state\":\"success\",\"environment\":"
+                            "\"production\"},\"deployment\":{\"id\":9,\"ref\":\"master\"},"
+                            "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
+                            &answer),
+                     202);
+    rig_until(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'pause' AND app = 'rig' AND text = "
+                      "'a deployment while paused: no cycle before `remap resume`'");
     close_fixture(&f);
 }
 
