@@ -119,15 +119,42 @@ static void add_loss(const struct judged *j, const struct affinity *row, int k, 
     placement[move->instance] = move->target;
 }
 
+static bool touches(const struct model *model, const struct affinity *row, int service)
+{
+    bool single = row->level == LEVEL_INSTANCE;
+    return (single ? model->instances[row->a].service : row->a) == service ||
+           (single ? model->instances[row->b].service : row->b) == service;
+}
+
+/* The same for the move of a whole service: its replicas stay where they are. */
+static double service_loss(const struct judged *j, const struct members *members, int service,
+                           int *placement)
+{
+    AUTO_FREE struct affinity *rows = mem_array(j->n_rows + 1, sizeof *rows);
+    const int *first = &members->first[service];
+    size_t n = 0;
+    for (size_t r = 0; r < j->n_rows; r++)
+        if (touches(j->model, &j->rows[r], service))
+            rows[n++] = j->rows[r];
+    double loss = placement_score(j->model, rows, n, placement);
+    for (int m = first[0]; m < first[1]; m++)
+        placement[members->of[m]] = j->model->instances[members->of[m]].host;
+    loss -= placement_score(j->model, rows, n, placement);
+    for (int m = first[0]; m < first[1]; m++)
+        placement[members->of[m]] = j->plan->placement[members->of[m]];
+    return loss;
+}
+
 /* What the score would lose if one of the moves were not made, for each. */
 static double *losses(const struct judged *j)
 {
     double *value = mem_array(j->plan->n_moves, sizeof *value);
     int *placement = mem_dup(j->plan->placement, j->plan->n_placement * sizeof *placement);
     struct movers m = movers_new(j);
+    AUTO_MEMBERS struct members members = model_members(j->model);
     for (size_t k = 0; k < j->plan->n_moves; k++)
         if (j->plan->moves[k].instance < 0)
-            value[k] = j->plan->moves[k].gain;
+            value[k] = service_loss(j, &members, j->plan->moves[k].service, placement);
     for (size_t r = 0; r < j->n_rows; r++) {
         const struct affinity *row = &j->rows[r];
         if (row->level == LEVEL_INSTANCE) {

@@ -388,6 +388,36 @@ static void test_calm_when_a_pair_moves_to_a_new_host_then_the_first_is_not_wort
     close_fixture(&f);
 }
 
+static void test_calm_when_whole_services_move_as_a_pair_then_the_first_is_not_worthless(void **state)
+{
+    (void)state;
+    struct fixture f;
+    char kept[8];
+    open_fixture(&f);
+    add_host(f.model, "h4", 1000);
+    f.facts.busy_hosts = NULL;
+    for (int i = 0; i < 3; i++)
+        f.rows[i].level = LEVEL_SERVICE; /* of one replica each: numbered alike */
+    plan_free(f.plan);
+    f.plan = plan_new();
+    f.plan->requested = mem_strdup("hubs");
+    f.plan->planner = mem_strdup("hubs");
+    f.plan->why = mem_strdup("because");
+    f.plan->status = PLAN_FEASIBLE;
+    f.plan->granularity = PER_SERVICE;
+    struct err err = ERR_INIT;
+    assert_int_equal(
+        plan_fill(f.plan, f.model, f.rows, 3, (const int[]){3, 3, 2, 2}, &err), 0);
+    for (size_t i = 0; i < 8; i++)
+        f.last[i].at_ms = -1;
+    assert_true(f.plan->moves[0].gain < 0.01); /* in order: nothing yet; then all of it */
+    f.app.min_gain = 0.01;
+    AUTO(calm) struct calm *calm = run(&f);
+    kept_names(&f, calm, kept);
+    assert_string_equal(kept, "ab");
+    close_fixture(&f);
+}
+
 static void test_subset_when_some_moves_are_taken_then_it_passes_the_check_of_plans(void **state)
 {
     (void)state;
@@ -442,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_calm_when_the_window_was_empty_then_nothing_is_planned),
         cmocka_unit_test(test_calm_when_a_move_made_room_then_those_that_needed_it_stay_too),
         cmocka_unit_test(test_calm_when_a_pair_moves_to_a_new_host_then_the_first_is_not_worthless),
+        cmocka_unit_test(test_calm_when_whole_services_move_as_a_pair_then_the_first_is_not_worthless),
         cmocka_unit_test(test_subset_when_some_moves_are_taken_then_it_passes_the_check_of_plans),
         cmocka_unit_test(test_exchange_on_full_hosts_then_all_of_it_or_nothing),
     };
