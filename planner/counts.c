@@ -37,6 +37,7 @@ struct solving {
     int64_t nodes, limit; /* of the search; -1: until the deadline */
     int *best_at;
     struct value *best;
+    _Atomic int64_t *count; /* follows nodes */
 };
 
 /* Replicas that can stay do; the others take what is left in host order. */
@@ -121,6 +122,7 @@ static void solving_step(glp_tree *tree, void *ctx)
     if (node > 0)
         finding_bound(s->finding, glp_ios_node_bound(tree, node));
     s->nodes++;
+    atomic_store(s->count, s->nodes);
     if (s->limit >= 0 ? s->nodes >= s->limit : clock_mono_ms() > s->deadline_ms)
         glp_ios_terminate(tree);
 }
@@ -197,14 +199,23 @@ struct counts_end counts_solve(struct space *space, const struct plan_options *o
     struct counts_end none = {.bound = INFINITY, .hosts_bound = -1};
     AUTO(finding) struct finding *finding = finding_new(space->n);
     struct err err = ERR_INIT;
-    if (!finding || clock_mono_ms() >= deadline_ms || limit == 0)
+    if (!finding || limit == 0 || (limit < 0 && clock_mono_ms() >= deadline_ms))
         return none;
-    struct solving solving = {&counts, finding, deadline_ms, 0, limit, best_at, best};
+    struct solving solving = {&counts, finding, deadline_ms, 0, limit, best_at, best,
+                              finding_count(finding, best_at, best)};
     if (contain_run(solving_work, &solving, finding, options,
                     deadline_ms + (deadline_ms - clock_mono_ms()) / 10, &err) < 0)
         return none;
-    finding_get(finding, best_at, best);
     struct finding_end end = finding_end(finding);
+    if (end.killed) { /* what it did after its last count nobody knows */
+        end.iterations = end.count;
+        end.bound = finding_bound_before(finding, end.count);
+        finding_get_before(finding, end.count, best_at, best);
+    } else {
+        finding_get(finding, best_at, best);
+    }
+    if (end.cut && end.iterations == 0)
+        return none; /* not even a node: as if it was not tried */
     counts_scale(&counts);
     counts_wipe(&counts);
     return end_read(&counts, &end, best);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "model/base/clock.h"
 #include "planner/bound.h"
 #include "planner/counts.h"
@@ -38,51 +39,87 @@ struct answer {
     struct effort effort;
 };
 
+/* What `iterations` of a plan says that was cut: how much the last part did, times PARTS, and which it was.
+ * Parts before it are done again whole, but trials that the clock ended, which count for nothing. */
+enum { CUT_HEURISTIC, CUT_TRIALS, CUT_PROGRAM, PARTS };
+
+static int64_t part_of(const struct plan_options *options)
+{
+    return options->iterations < 0 ? -1 : options->iterations % PARTS;
+}
+
+static void answer_heuristic(struct answer *a, struct space *space,
+                             const struct plan_options *options, int64_t start_ms, int *best_at)
+{
+    struct plan_options part = *options;
+    /* The heuristic may have nearly all of it where nothing comes after. */
+    part.time_limit_ms = options->time_limit_ms * (counts_suit(space, options) ? 25 : 85) / 100 + 1;
+    a->effort = (struct effort){
+        .limit = part_of(options) == CUT_HEURISTIC ? options->iterations / PARTS : -1,
+        .deadline_ms = part_of(options) > CUT_HEURISTIC ? INT64_MAX : start_ms + part.time_limit_ms,
+        .progress = options->progress,
+        .progress_ctx = options->progress_ctx};
+    a->why = "the heuristic's answer, ended before the proof";
+    hubs_answer(space, &part, &a->effort, best_at, &a->best);
+    a->proven = a->best.none;
+    if (a->effort.cut)
+        a->effort.done = PARTS * a->effort.done + CUT_HEURISTIC;
+}
+
+/* All placements where they are few; true when that is the answer. Trials count for themselves, as each
+ * has its own end; *cut where it was the clock. */
+static bool answer_trials(struct answer *a, struct space *space, const struct plan_options *options,
+                          int64_t deadline_ms, int *best_at, bool *cut)
+{
+    bool whole = options->granularity == PER_SERVICE;
+    double top = 0;
+    struct effort trial = {.limit = -1,
+                           .deadline_ms = options->iterations >= 0 ? INT64_MAX : deadline_ms};
+    struct value best = a->best;
+    *cut = part_of(options) == CUT_TRIALS;
+    if (*cut)
+        return false;
+    AUTO_FREE int *at = mem_dup(best_at, (size_t)space->n * sizeof *at);
+    AUTO(place) struct place *place = place_new(space, space->start);
+    enum exhaust_verdict verdict =
+        whole ? service_exhaust(space, options, false, &trial, at, &best, &top)
+              : exhaust_best(place, options, &trial, at, &best, &top);
+    *cut = trial.cut;
+    if (trial.cut)
+        return false;
+    a->best = best;
+    memcpy(best_at, at, (size_t)space->n * sizeof *at);
+    if (verdict == EXHAUST_OPEN)
+        return false;
+    a->proven = true;
+    a->best.none = verdict == EXHAUST_NONE;
+    a->end.bound =
+        verdict == EXHAUST_FOUND && options->objective == OBJECTIVE_AFFINITY ? top : INFINITY;
+    a->end.hosts_bound = options->objective == OBJECTIVE_HOSTS ? a->best.hosts : -1;
+    a->why = "every placement was tried";
+    return true;
+}
+
 static void answer_find(struct answer *a, struct space *space, const struct plan_options *options,
                         int64_t start_ms, int64_t share, int *best_at)
 {
-    struct plan_options part = *options;
-    bool whole = options->granularity == PER_SERVICE;
-    double top = 0;
-    /* The heuristic may have nearly all of it where nothing comes after. */
-    part.time_limit_ms = options->time_limit_ms * (counts_suit(space, options) ? 25 : 85) / 100 + 1;
-    a->effort = (struct effort){.limit = options->iterations,
-                                .deadline_ms = start_ms + part.time_limit_ms,
-                                .progress = options->progress,
-                                .progress_ctx = options->progress_ctx};
+    int64_t deadline_ms = start_ms + options->time_limit_ms * share / 100;
+    bool trials_cut;
     a->end = (struct counts_end){.bound = INFINITY, .hosts_bound = -1};
-    a->why = "the heuristic's answer, ended before the proof";
-    hubs_answer(space, &part, &a->effort, best_at, &a->best);
-    if (a->effort.cut || a->best.none) {
-        a->proven = a->best.none;
+    answer_heuristic(a, space, options, start_ms, best_at);
+    if (a->effort.cut || a->best.none ||
+        answer_trials(a, space, options, deadline_ms, best_at, &trials_cut))
         return;
-    }
-    /* What trials count is not the search's: they end by their own count. */
-    struct effort trial = {.limit = -1,
-                           .deadline_ms = options->iterations >= 0
-                                              ? INT64_MAX
-                                              : start_ms + options->time_limit_ms * share / 100};
-    AUTO(place) struct place *place = place_new(space, space->start);
-    enum exhaust_verdict verdict =
-        whole ? service_exhaust(space, options, false, &trial, best_at, &a->best, &top)
-              : exhaust_best(place, options, &trial, best_at, &a->best, &top);
-    if (verdict != EXHAUST_OPEN) {
-        a->proven = true;
-        a->best.none = verdict == EXHAUST_NONE;
-        a->end.bound =
-            verdict == EXHAUST_FOUND && options->objective == OBJECTIVE_AFFINITY ? top : INFINITY;
-        a->end.hosts_bound = options->objective == OBJECTIVE_HOSTS ? a->best.hosts : -1;
-        a->why = "every placement was tried";
-        return;
-    }
+    a->effort.done = trials_cut ? CUT_TRIALS : CUT_PROGRAM;
+    a->effort.cut = trials_cut;
     if (!counts_suit(space, options)) {
         a->why = "the heuristic's answer: too many services and hosts for an exact form";
         return;
     }
-    int64_t left = options->iterations < 0 ? -1 : options->iterations - a->effort.done;
-    a->end = counts_solve(space, options, start_ms + options->time_limit_ms * share / 100,
-                          left < 0 ? -1 : left, best_at, &a->best);
-    a->effort.done += a->end.nodes;
+    a->end = counts_solve(space, options, deadline_ms,
+                          options->iterations < 0 ? -1 : options->iterations / PARTS, best_at,
+                          &a->best);
+    a->effort.done += PARTS * a->end.nodes;
     a->effort.cut = !a->end.proven;
     a->proven = a->end.proven;
     a->best.none = a->proven && !a->best.valid;

@@ -521,6 +521,26 @@ static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
     assert_true(cuts > 20);
 }
 
+/* Whole services: the heuristic, the trials or the integer program ended by the clock. */
+static void test_oa_when_services_are_cut_then_same_bytes_by_its_counts(void **state)
+{
+    static const int64_t limits_ms[] = {2, 10, 40, 150};
+    struct wild wild = wild_services();
+    int cuts = 0;
+    (void)state;
+    wild.fixed = wild.unplaced = false;
+    for (uint64_t seed = 0; seed < RUNS / 10; seed++) {
+        wild.instances = 8 + (int)(seed % 5) * 6;
+        wild.hosts = 4 + (int)(seed % 3) * 3;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.granularity = PER_SERVICE;
+        given.options.max_moves = -1;
+        cut_repeats(&given, "oa", limits_ms[seed % ARRAY_LEN(limits_ms)], &cuts);
+    }
+    print_message("%d searches cut\n", cuts);
+    assert_true(cuts > 0);
+}
+
 /* The time is over before the search begins: packed greedily all the same. */
 static void test_oa_when_time_is_over_then_better_than_nothing(void **state)
 {
@@ -558,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
         cmocka_unit_test(test_search_when_cut_then_same_bytes_by_its_counts),
+        cmocka_unit_test(test_oa_when_services_are_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_oa_when_time_is_over_then_better_than_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
