@@ -80,7 +80,15 @@ ok "the pod gets ready" k --namespace remap rollout status deploy/remap --timeou
 wait_for "it holds the lease" 60 event 'lease remap/remap is ours'
 wait_for "it listens for the API server" 180 event 'replicas: listens on 0.0.0.0:9473'
 asked() { k get --raw /metrics | awk '/^apiserver_admission_webhook_request_total.*code="200".*pods.remap.admission/ {n += $2} END {exit !n}'; }
-asks() { k run probe --image=probe --dry-run=server && asked; }
+asks()
+{
+    k create --dry-run=server -f - <<END && asked
+apiVersion: v1
+kind: Pod
+metadata: {name: probe, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: none, uid: none}]}
+spec: {containers: [{name: c, image: probe}]}
+END
+}
 wait_for "the API server reaches the webhook" 60 asks
 in_pod check
 has "it sees the cluster by its own account" "$out" "2 nodes, 3 services, 9 pods"

@@ -45,7 +45,7 @@ cordon()
 takes_none()
 {
     local state=
-    k --namespace default create -f - >/dev/null <<END
+    k --namespace default create -f - >/dev/null <<END || return
 apiVersion: v1
 kind: Pod
 metadata: {name: probe}
@@ -54,7 +54,7 @@ spec:
   containers: [{name: c, image: probe, imagePullPolicy: Never}]
 END
     while [ -z "$state" ]; do
-        state=$(k --namespace default get pod probe -o jsonpath='{.spec.nodeName}{.status.conditions[?(@.type=="PodScheduled")].reason}')
+        state=$(k --namespace default get pod probe -o jsonpath='{.spec.nodeName}{.status.conditions[?(@.type=="PodScheduled")].reason}') || return
     done
     k --namespace default delete pod probe --grace-period=0 --force >/dev/null 2>&1
     [ "$state" = Unschedulable ]
