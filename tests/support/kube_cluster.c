@@ -15,8 +15,8 @@
 
 #define SCRIPT REMAP_SOURCE_DIR "/etc/cluster"
 #define MISSING 3      /* its exit status where a program or a right is missing */
-#define UP_MS 300000   /* 5 s alone; real nodes on a machine that compiles beside take a minute */
-#define DOWN_MS 120000 /* real nodes stop their containers first */
+#define UP_MS 900000   /* a guard: 5 s alone; real nodes beside other work take a minute */
+#define DOWN_MS 300000 /* real nodes stop their containers first */
 
 static void die(const char *what)
 {

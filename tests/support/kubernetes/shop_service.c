@@ -27,8 +27,8 @@
 #include "model/base/mem.h"
 
 #define MAX_CALLS 16
-#define CALL_MS 5000 /* of a call, with all that it calls: 20 ms on a quiet machine */
-#define LINGER_S 4   /* kube-proxy knows of an endpoint's end within a second or two */
+#define CALL_MS 20000 /* of a call, with all that it calls: 20 ms on a quiet machine */
+#define LINGER_S 8     /* kube-proxy knows of an endpoint's end within a second or two */
 #define FLUSH_MS 1000
 #define MAX_SPANS_BYTES (2 << 20) /* half of what the receiver takes at once */
 
