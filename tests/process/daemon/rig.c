@@ -105,7 +105,7 @@ void rig_configure(struct rig *rig, const char *app, const char *global)
                                       "    cluster: cluster\n"
                                       "    metrics: [cluster]\n"
                                       "    messages: [cluster]\n"
-                                      "    interval: 1h\n"
+                                      "    interval: 1000h\n"
                                       "    window: 10m\n"
                                       "    soak: 0\n"
                                       "    cooldown: 0\n"

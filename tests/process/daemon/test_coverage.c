@@ -128,7 +128,7 @@ static void configure(struct rig *rig)
         "    options: [{name: url, value: \"http://127.0.0.1:%d\"}]\n"
         "apps:\n"
         "  - {name: rig, cluster: cluster, metrics: [cluster], messages: [traces], mode: act,"
-        " planner: hba, interval: 1h, window: 10m, settle: 20s, soak: 0, cooldown: 0,"
+        " planner: hba, interval: 1000h, window: 10m, settle: 20s, soak: 0, cooldown: 0,"
         " min_coverage: 0.7}\n",
         rig->store, rig->run_dir, rig->socket, tracer.port);
     assert_int_equal(file_write_atomic(rig->config, text, strlen(text), 0644, &err), 0);

@@ -292,7 +292,7 @@ static void test_two_apps_then_nothing_moves_where_the_other_is_not_verified(voi
              "    mode: act\n    services: [a, b, c]\n    settle: 10h\n    min_coverage: 0\n"
              "  - name: rug\n    cluster: cluster\n    metrics: [cluster]\n"
              "    messages: [cluster]\n    planner: hba\n    mode: act\n    soak: 0\n"
-             "    services: [e, f]\n    settle: 1s\n    cooldown: 0\n    min_coverage: 0\n",
+             "    services: [e, f]\n    settle: 1s\n    cooldown: 0\n    interval: 1000h\n    min_coverage: 0\n",
              "");
     rig_start(&rig, true);
     trigger(&rig);
