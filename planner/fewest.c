@@ -13,7 +13,7 @@
 /* All of them together, per ms of the time limit: a quarter of it, on a slow core. */
 #define TRIALS_PER_MS 1000
 /* Fillings of so many hosts before one more is taken; what is left over costs that much to look at. */
-#define FILLS 6
+#define FILLS 16
 #define FILL_COST 20
 
 struct sized {
@@ -109,6 +109,11 @@ static void widen(struct narrowed *before)
     before->space->start = before->start;
 }
 
+static int64_t trial_iterations(const struct space *space, int trial)
+{
+    return (int64_t)TRIAL_PER_INSTANCE * space->n_movable * (trial + 1);
+}
+
 /* One trial on the chosen hosts: those of others go anywhere, which may be over capacity at first. */
 static bool pack_on(struct space *blind, const bool *chosen, const struct plan_options *options,
                     int trial, struct rng *rng, struct effort *effort, int *best_at,
@@ -124,7 +129,7 @@ static bool pack_on(struct space *blind, const bool *chosen, const struct plan_o
         if (!chosen[at[i]] && n > 0)
             at[i] = hosts[rng_below(rng, (uint32_t)n)];
     struct anneal how = {.hot = 0.9, .cold = 0.1, .max_moves = -1,
-                         .iterations = (int64_t)TRIAL_PER_INSTANCE * blind->n_movable * (trial + 1)};
+                         .iterations = trial_iterations(blind, trial)};
     struct value before = *best;
     struct narrowed whole = narrow(blind, chosen, at);
     AUTO(place) struct place *place = n > 0 ? place_new(blind, at) : NULL;
@@ -248,11 +253,12 @@ void fewest_pack(const struct space *space, const struct plan_options *options, 
     if (fewer)
         fill_all(place, &packing, bound, &rng, effort, at, &least);
     int64_t last = effort->done + options->time_limit_ms * TRIALS_PER_MS;
-    while (fewer && least.hosts > bound && effort->done < last && !effort->cut) {
+    while (fewer && least.hosts > bound && !effort->cut) {
         fewer = false;
         place_set(place, at);
-        for (int trial = 0; trial < TRIALS && !fewer && effort->done < last && !effort->cut; trial++)
-            fewer = hosts_choose(place, least.hosts - 1, trial, &rng, chosen) &&
+        for (int trial = 0; trial < TRIALS && !fewer && !effort->cut; trial++)
+            fewer = effort->done + trial_iterations(space, trial) <= last &&
+                    hosts_choose(place, least.hosts - 1, trial, &rng, chosen) &&
                     pack_on(blind, chosen, &packing, trial, &rng, effort, at, &least);
     }
     if (least.hosts >= best->hosts)

@@ -26,6 +26,9 @@ const struct plan_options plan_options_default = {
 /* What comes after a search, per instance: measured 5 ms for 1000 on one core. */
 #define AFTER_US_EACH 5
 
+/* The first bound of replicas takes 0.1 s of a slow core, which the limit has room for. */
+#define FIRST_BOUND_MS 4000
+
 /* A star of 1000 takes 50 ms of CPU; cut before its end oa has nothing, hubs has something soon. */
 #define AUTO_STAR_US_EACH 200
 /* Up to here the optimum is proven within seconds on one core. */
@@ -264,8 +267,15 @@ static void plan_refine(struct plan *plan, const struct model *model,
                             .deadline_ms = start_ms + options->time_limit_ms,
                             .progress = options->progress, .progress_ctx = options->progress_ctx};
     double rounding = 2e-9 * fmax(1, fabs(plan->affinity_after));
-    if (plan->cut || plan->affinity_bound <= plan->affinity_after + rounding)
+    if (plan->affinity_bound <= plan->affinity_after + rounding)
         return;
+    if (plan->cut) {
+        if (options->time_limit_ms >= FIRST_BOUND_MS)
+            plan->affinity_bound =
+                fmin(plan->affinity_bound,
+                     refine_first(model, analysis->rows, analysis->n_rows, options));
+        return;
+    }
     double bound = refine_bound(model, analysis->rows, analysis->n_rows, options, plan->placement,
                                 plan->affinity_after, &effort);
     if (bound < plan->affinity_bound)

@@ -70,3 +70,13 @@ double refine_bound(const struct model *model, const struct affinity *rows, size
     AUTO(parts) struct parts *parts = parts_new(space, &err);
     return parts ? bound_of_parts(parts, space, placement, score, effort) : INFINITY;
 }
+
+double refine_first(const struct model *model, const struct affinity *rows, size_t n,
+                    const struct plan_options *options)
+{
+    struct err err = ERR_INIT;
+    AUTO(space) struct space *space = space_new(model, rows, n, options->move_stateful, &err);
+    return space && space->n_movable > 0 && space->n_slots > 0
+               ? bound_counts_first(space, options)
+               : INFINITY;
+}

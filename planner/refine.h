@@ -14,4 +14,8 @@ double refine_bound(const struct model *model, const struct affinity *rows, size
                     const struct plan_options *options, const int *placement, double score,
                     struct effort *effort);
 
+/* What of that is had in some 0.1 s, by a count and not by the clock: for a search that was cut. */
+double refine_first(const struct model *model, const struct affinity *rows, size_t n,
+                    const struct plan_options *options);
+
 #endif

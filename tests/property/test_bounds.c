@@ -108,6 +108,8 @@ static void test_bound_of_counts_when_repeated_then_the_same(void **state)
     }
     assert_true(isfinite(bounds[0]) && bounds[0] < 0.9 * space->total);
     assert_memory_equal(&bounds[0], &bounds[1], sizeof bounds[0]);
+    double first = bound_counts_first(space, &plan_options_default);
+    assert_memory_equal(&first, &bounds[0], sizeof first);
     struct effort none = {.limit = 8, .done = 8, .deadline_ms = INT64_MAX};
     assert_true(isinf(bound_counts(space, &again, 0, &none)) && none.cut);
 }

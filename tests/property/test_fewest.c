@@ -253,7 +253,7 @@ static void test_packing_when_production_then_as_few_as_the_bound(void **state)
         options.objective = OBJECTIVE_HOSTS;
         AUTO_FREE int *at = model_placement(model);
         AUTO(place) struct place *start = place_new(space, at);
-        struct effort effort = {.limit = 50000000, .deadline_ms = INT64_MAX};
+        struct effort effort = {.limit = -1, .deadline_ms = INT64_MAX};
         struct value best = value_of(start, &options);
         int64_t bound = bound_hosts(model, false, true);
         assert_true(best.valid && best.hosts > bound);
