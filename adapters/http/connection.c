@@ -83,6 +83,7 @@ struct http *http_new(const struct http_options *o, struct err *err)
     http->proxy = mem_strdup(o->proxy);
     http->no_verify = o->no_verify;
     http->no_compression = o->no_compression;
+    http->keep_writes = o->keep_writes;
     if (o->server_name)
         use_server_name(http, o->server_name);
     for (size_t i = 0; o->headers && o->headers[i]; i++)

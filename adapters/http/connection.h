@@ -13,7 +13,7 @@ struct http {
     char *unix_socket, *token_file, *user, *password, *password_file, *ca_file, *cert_file,
         *key_file, *ca_pem, *cert_pem, *key_pem, *proxy, *bearer;
     struct curl_slist *connect_to; /* NULL: where the URL says */
-    bool no_verify, no_compression;
+    bool no_verify, no_compression, keep_writes;
     struct curl_slist *headers;
     int64_t connect_timeout_ms, total_timeout_ms, backoff_ms, backoff_max_ms;
     size_t max_bytes;

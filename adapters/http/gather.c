@@ -58,18 +58,26 @@ void gather_free(struct gather *gather)
     free(gather);
 }
 
-struct gathered *gather_get(struct gather *gather, const char *path, size_t max_bytes)
+static struct gathered *add(struct gather *gather, const struct http_request *request,
+                            size_t max_bytes)
 {
-    assert(path[0] == '/');
+    assert(request->path[0] == '/');
     struct gathered *g = mem_alloc(sizeof *g);
     g->gather = gather;
-    g->path = mem_strdup(path);
-    g->request = (struct http_request){.method = "GET", .path = g->path, .asks = true};
+    g->path = mem_strdup(request->path);
+    g->request = *request;
+    g->request.path = g->path;
     g->answer = (struct http_answer)HTTP_ANSWER_INIT;
     g->max_bytes = max_bytes;
     *gather->end = g;
     gather->end = &g->next;
     return g;
+}
+
+struct gathered *gather_get(struct gather *gather, const char *path, size_t max_bytes)
+{
+    const struct http_request request = {.method = "GET", .path = path, .asks = true};
+    return add(gather, &request, max_bytes);
 }
 
 /* The handle goes back, its connection stays with the multi handle. */
@@ -136,6 +144,25 @@ static void ease(struct gather *gather, long status, int64_t from_ms)
     gather->width = gather->width > 1 ? gather->width / 2 : 1;
     if (from_ms > gather->from_ms)
         gather->from_ms = from_ms;
+}
+
+struct gathered *gather_get_now(struct gather *gather, const char *path, size_t max_bytes)
+{
+    struct gathered *g = gather_get(gather, path, max_bytes);
+    if (gather->from_ms <= clock_mono_ms())
+        start(g);
+    return g;
+}
+
+struct gathered *gather_send(struct gather *gather, const char *method, const char *path,
+                             const char *content_type, const void *body, size_t size)
+{
+    assert(strcmp(method, "GET") != 0);
+    const struct http_request request = {
+        .method = method, .path = path, .content_type = content_type, .body = body, .size = size};
+    struct gathered *g = add(gather, &request, SIZE_MAX);
+    start(g);
+    return g;
 }
 
 static void ended(struct gathered *g, CURLcode code)

@@ -1,6 +1,6 @@
-/* gather.h - several GETs to one server at the same time, on one thread and kept connections: while an
- * answer is looked at, the server prepares the next ones. Each is repeated like http_get(), limits and
- * errors are the same. A server that answers 429 or 503 is asked for half as many at once from then
+/* gather.h - several requests to one server at the same time, on one thread and kept connections: while
+ * an answer is looked at, the server prepares the next ones. Each GET is repeated like http_get(), each
+ * other sent once like http_send(); limits and errors are the same. A server that answers 429 or 503 is asked for half as many at once from then
  * on, and for none before it wants to be asked again. */
 #ifndef REMAP_ADAPTERS_GATHER_H
 #define REMAP_ADAPTERS_GATHER_H
@@ -21,6 +21,12 @@ AUTO_DEFINE(gather)
  * gathered_free(), before or after its end, before the gather's. */
 struct gathered *gather_get(struct gather *gather, const char *path, size_t max_bytes);
 void gathered_free(struct gathered *gathered);
+/* As gather_get(), but at once, past those that wait for their turn. */
+struct gathered *gather_get_now(struct gather *gather, const char *path, size_t max_bytes);
+/* A request that may change something, also at once; borrows `method`, `content_type` and `body` until
+ * gathered_free(). */
+struct gathered *gather_send(struct gather *gather, const char *method, const char *path,
+                             const char *content_type, const void *body, size_t size);
 
 /* Waits until it has ended, while the others go on; *answer is borrowed from it. */
 int gather_wait(struct gathered *gathered, const struct http_answer **answer, struct err *err);

@@ -4,7 +4,8 @@
  * open. No redirect is followed (it would carry credentials elsewhere). Answers above max_bytes are
  * refused. GETs and queries are repeated on connect errors, time-outs, 429 and 5xx with capped exponential
  * backoff and jitter, and obey Retry-After; writes are sent once, because after a time-out nobody
- * knows what happened: read the object again instead.
+ * knows what happened: read the object again instead. Each goes over a connection of its own, unless
+ * keep_writes: then one that breaks under a write is like a time-out.
  *
  * Errors name method and URL without user, password and query:
  *   ERR_UNREACHABLE  no answer, a time-out, 429, 5xx
@@ -39,6 +40,7 @@ struct http_options {        /* all borrowed during http_new() only; 0 and NULL 
     const char *proxy;           /* URL; default: as the environment says (https_proxy, …) */
     bool no_verify;              /* takes any certificate: the operator's own decision */
     bool no_compression;
+    bool keep_writes;            /* over kept connections too: no new TLS session for each */
     int64_t connect_timeout_ms;  /* 2 s */
     int64_t total_timeout_ms;    /* one attempt, answer included; 10 s */
     size_t max_bytes;            /* of an answer, decoded; 64 MiB */

@@ -62,6 +62,18 @@ static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
     return size;
 }
 
+/* The body of a write, which can be read only once: there is no going back either way. */
+static size_t on_send(char *out, size_t unit, size_t count, void *ctx)
+{
+    struct http_transfer *t = ctx;
+    size_t left = t->request->size - t->sent, size = unit * count < left ? unit * count : left;
+    if (left == 0)
+        return CURL_READFUNC_ABORT;
+    memcpy(out, (const char *)t->request->body + t->sent, size);
+    t->sent += size;
+    return size;
+}
+
 static int transport_error(const struct http_transfer *t, CURLcode code, struct err *err)
 {
     if (t->too_large)
@@ -99,7 +111,21 @@ static int status_error(const struct http_answer *answer, struct err *err)
 
 /* --- begin and end --- */
 
-static void set_method(struct http_transfer *t, const struct http_request *req)
+/* On a kept connection that breaks before the answer libcurl would send the request again by itself,
+ * unless it cannot go back to the beginning of a body of which it has sent anything (there is no seek
+ * function): that is CURLE_SEND_FAIL_REWIND. Where no byte of the body had left, the server has not
+ * had the request. */
+static void set_once(struct http_transfer *t, const struct http_request *req)
+{
+    curl_easy_setopt(t->curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, req->method);
+    curl_easy_setopt(t->curl, CURLOPT_READFUNCTION, on_send);
+    curl_easy_setopt(t->curl, CURLOPT_READDATA, t);
+    curl_easy_setopt(t->curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)req->size);
+}
+
+static void set_method(struct http_transfer *t, const struct http *http,
+                       const struct http_request *req)
 {
     if (!strcmp(req->method, "GET"))
         return;
@@ -107,6 +133,10 @@ static void set_method(struct http_transfer *t, const struct http_request *req)
         mem_printf("Content-Type: %s", req->content_type ? req->content_type : "text/plain");
     t->headers = curl_slist_append(t->headers, type);
     t->headers = curl_slist_append(t->headers, "Expect:");
+    if (!req->asks && http->keep_writes && req->size > 0) {
+        set_once(t, req);
+        return;
+    }
     /* On a reused connection that breaks libcurl itself would send the request again. */
     curl_easy_setopt(t->curl, CURLOPT_FRESH_CONNECT, req->asks ? 0L : 1L);
     curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, req->method);
@@ -133,7 +163,7 @@ int http_transfer_begin(struct http_transfer *t, struct http *http, CURL *curl,
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, t);
-    set_method(t, req);
+    set_method(t, http, req);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, t->headers);
     err->kind = ERR_NONE;
     return 0;

@@ -20,7 +20,7 @@ struct http_request { /* all borrowed */
 
 struct http_transfer {
     struct http_answer *answer;
-    size_t max_bytes, seen;
+    size_t max_bytes, seen, sent;
     bool too_large, sink_failed;
     const struct http_request *request;
     struct err *err;

@@ -19,6 +19,7 @@
 struct server {
     struct MHD_Daemon *daemon;
     atomic_int requests; /* since the last reset */
+    atomic_int connections;
     atomic_int failures; /* so many times /flaky still fails */
     struct MHD_Connection
         *held[8]; /* suspended for good; touched by the server thread, then stop() */
@@ -113,13 +114,22 @@ static void done(void *ctx, struct MHD_Connection *c, void **per_request,
     free(*per_request);
 }
 
+static void connected(void *ctx, struct MHD_Connection *c, void **per_connection,
+                      enum MHD_ConnectionNotificationCode code)
+{
+    struct server *s = ctx;
+    (void)c, (void)per_connection;
+    s->connections += code == MHD_CONNECTION_NOTIFY_STARTED;
+}
+
 static int start(void **state)
 {
     struct server *s = calloc(1, sizeof *s);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0,
                                  NULL, NULL, serve, s, MHD_OPTION_SOCK_ADDR, &address,
-                                 MHD_OPTION_NOTIFY_COMPLETED, done, NULL, MHD_OPTION_END);
+                                 MHD_OPTION_NOTIFY_COMPLETED, done, NULL,
+                                 MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_END);
     if (!s->daemon)
         return -1;
     snprintf(s->base, sizeof s->base, "http://127.0.0.1:%u",
@@ -419,6 +429,27 @@ static void test_escape_when_special_then_percent(void **state)
     assert_string_equal(out.data, "a-Z_0.~%20%2F%3F%26%3D%25%C3%A4");
 }
 
+/* The server has the whole request and hangs up: libcurl's own repetition would be seen. */
+static void test_send_when_a_kept_connection_breaks_then_never_repeated(void **state)
+{
+    struct server *s = *state;
+    AUTO(http) struct http *http = client(s, (struct http_options){.keep_writes = true});
+    static const char *const paths[] = {"/echo", "/echo", "/drop", "/echo"};
+    s->connections = 0;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        AUTO_HTTP_ANSWER struct http_answer answer = HTTP_ANSWER_INIT;
+        struct err err = ERR_INIT;
+        int rc = http_send(http, "PATCH", paths[i], "text/plain", "four", 4, &answer, &err);
+        bool dropped = strcmp(paths[i], "/drop") == 0;
+        assert_int_equal(rc, dropped ? -1 : 0);
+        assert_int_equal(err.kind, dropped ? ERR_UNREACHABLE : ERR_NONE);
+        if (!dropped)
+            assert_memory_equal(answer.body.data, "PATCH 4", 7);
+        assert_int_equal(s->requests, i + 1);
+        assert_true(s->connections == 1 || i > 1);
+    }
+}
+
 /* --- several at once --- */
 
 static struct gathered *ask(struct gather *gather, const char *path)
@@ -456,6 +487,29 @@ static void test_gather_when_one_never_answers_then_the_others_do(void **state)
     gathered_free(never); /* while it is under way */
     assert_int_equal(status_of(ask(gather, "/ok"), 0), 200);
     ask(gather, "/ok"); /* the gather's end is its end */
+}
+
+static void test_gather_when_a_write_is_sent_then_past_those_that_wait_and_once(void **state)
+{
+    struct server *s = *state;
+    AUTO(http) struct http *http =
+        client(s, (struct http_options){.attempts = 1, .keep_writes = true});
+    AUTO(gather) struct gather *gather = gathering(http, 1);
+    struct gathered *never = ask(gather, "/never"), *waits = ask(gather, "/ok");
+    const struct http_answer *answer;
+    struct err err = ERR_INIT;
+    s->requests = 0;
+    struct gathered *write = gather_send(gather, "PATCH", "/echo", "text/plain", "four", 4);
+    assert_int_equal(gather_wait(write, &answer, &err), 0);
+    assert_memory_equal(answer->body.data, "PATCH 4", 7);
+    assert_int_equal(status_of(gather_get_now(gather, "/ok", SIZE_MAX), 0), 200);
+    struct gathered *lost = gather_send(gather, "PATCH", "/drop", "text/plain", "four", 4);
+    int before = s->requests;
+    assert_int_equal(gather_wait(lost, &answer, &err), -1);
+    assert_int_equal(err.kind, ERR_UNREACHABLE);
+    assert_int_equal(s->requests, before + 1);
+    gathered_free(never);
+    assert_int_equal(status_of(waits, 0), 200);
 }
 
 static void test_gather_when_one_fails_then_named_and_the_others_do_not(void **state)
@@ -505,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_get_when_server_recovers_then_repeated),
         cmocka_unit_test(test_get_when_retry_after_is_long_then_the_cap_holds),
         cmocka_unit_test(test_send_when_it_fails_then_never_repeated),
+        cmocka_unit_test(test_send_when_a_kept_connection_breaks_then_never_repeated),
         cmocka_unit_test(test_send_when_methods_and_bodies_then_arrive),
         cmocka_unit_test(test_get_when_answer_is_too_large_then_refused_at_the_limit),
         cmocka_unit_test(test_get_when_nobody_listens_then_unreachable_without_secrets),
@@ -517,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_escape_when_special_then_percent),
         cmocka_unit_test(test_get_when_no_answer_then_times_out),
         cmocka_unit_test(test_gather_when_one_never_answers_then_the_others_do),
+        cmocka_unit_test(test_gather_when_a_write_is_sent_then_past_those_that_wait_and_once),
         cmocka_unit_test(test_gather_when_one_fails_then_named_and_the_others_do_not),
         cmocka_unit_test(test_gather_when_the_server_is_busy_then_each_comes_again),
     };
