@@ -106,6 +106,10 @@ struct cluster_adapter {
      * looked after in between: does what is due, without waiting. Returns the ms after which it wants
      * to be called again. */
     int64_t (*tend)(void *ctx, const struct tidings *tidings);
+    /* Are replicas of the service being replaced, by what has come by itself since the last inspection?
+     * Without waiting, and no proof of anything: when it is over, it is worth while to ask the
+     * orchestrator. NULL: nothing comes. */
+    bool (*rolls)(void *ctx, const char *service);
     int (*check)(void *ctx, const struct app_scope *app, struct source_report *out,
                  struct err *err);
     void (*close)(void *ctx);
@@ -242,6 +246,10 @@ struct orchestrator {
     bool start_first; /* the new replica is ready before the old one leaves */
     bool marks;       /* the placed object carries the mark */
     int (*open)(const struct source *source, void **ctx, struct err *err);
+    /* These moves, of different services, will be asked for one right after the other: whatever place()
+     * has to read for them may be read now, for all at the same time. n 0: no more of them. NULL: each
+     * reads for itself. */
+    void (*ahead)(void *ctx, const struct placement *placements, size_t n);
     /* Asks for the move. Idempotent by mark: asking again for what has happened is success. On
      * success *saved (caller frees, may stay NULL) is text that undo() needs.
      * ERR_REFUSED / ERR_CONFLICT / ERR_UNREACHABLE: nothing was changed or it cannot be known. */

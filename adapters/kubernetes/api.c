@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapters/http/gather.h"
 #include "adapters/http/http.h"
 #include "adapters/http/source_http.h"
 #include "adapters/kubernetes/access.h"
+#include "adapters/kubernetes/ahead.h"
 #include "adapters/kubernetes/api_connect.h"
 #include "adapters/kubernetes/kube.h"
 #include "model/base/clock.h"
@@ -21,12 +21,6 @@
 #define THROTTLE_TRIES 5  /* of a write that was not looked at: some 10 s by our own backoff */
 #define THROTTLE_MS 500
 #define THROTTLE_MAX_MS 5000
-#define AHEAD_WIDTH 8 /* requests at the same time */
-
-struct ahead { /* asked for before it is needed */
-    char *path;
-    struct gathered *answer;
-};
 
 struct kube_api {
     struct source source; /* a copy: its files are read again when the server refuses us */
@@ -34,9 +28,7 @@ struct kube_api {
     struct kube_credential credential; /* a plugin's */
     bool has_credential;
     struct http *http; /* NULL: to be made (again) */
-    struct gather *gather; /* over `http`; NULL: nothing was asked for ahead yet */
-    struct ahead *ahead;
-    size_t n_ahead;
+    struct ahead ahead; /* over `http` */
     int64_t timeout_ms, attempts, mib;
     int (*may_write)(void *ctx, struct err *err); /* NULL: always */
     void *may_write_ctx;
@@ -79,9 +71,7 @@ int kube_api_open(const struct source *source, struct kube_api **out, struct err
 /* The connection, and what goes over it. */
 static void disconnect(struct kube_api *api)
 {
-    kube_api_ahead_end(api);
-    gather_free(api->gather);
-    api->gather = NULL;
+    ahead_wipe(&api->ahead);
     http_free(api->http);
     api->http = NULL;
 }
@@ -91,7 +81,6 @@ void kube_api_close(struct kube_api *api)
     if (!api)
         return;
     disconnect(api);
-    free(api->ahead);
     kube_credential_wipe(&api->credential);
     kube_access_free(api->access);
     source_wipe(&api->source);
@@ -173,6 +162,7 @@ int kube_api_connect(struct kube_api *api, bool again, struct http **out, struct
             .proxy = access->proxy,
             .no_verify = access->no_verify,
             .no_compression = access->no_compression,
+            .keep_writes = true,
             .total_timeout_ms = api->timeout_ms,
             .max_bytes = (size_t)api->mib << 20,
             .attempts = (int)api->attempts};
@@ -251,26 +241,21 @@ static int call_error(const struct kube_api *api, struct call *call, struct err 
                    status->message);
 }
 
-/* Perhaps asked for already: then with all that was, and one answer for one call. */
+/* Perhaps asked for already: then one answer for one call. */
 static int call_get(struct kube_api *api, struct http *http, struct call *call, struct err *err)
 {
-    for (size_t i = 0; i < api->n_ahead; i++) {
-        if (strcmp(api->ahead[i].path, call->path) != 0)
-            continue;
-        const struct http_answer *answer;
-        struct ahead ahead = api->ahead[i];
-        api->ahead[i] = api->ahead[--api->n_ahead];
-        int rc = gather_wait(ahead.answer, &answer, err);
-        call->answer = (struct http_answer){.status = answer->status,
-                                            .retry_after_ms = answer->retry_after_ms,
-                                            .attempts = answer->attempts};
-        if (answer->body.size > 0)
-            buf_add(&call->answer.body, answer->body.data, answer->body.size);
-        gathered_free(ahead.answer);
-        free(ahead.path);
-        return rc;
-    }
-    return http_get(http, call->path, &call->answer, err);
+    return ahead_is_busy(&api->ahead) ? ahead_get(&api->ahead, call->path, (size_t)api->mib << 20,
+                                                  &call->answer, err)
+                                      : http_get(http, call->path, &call->answer, err);
+}
+
+static int call_send(struct kube_api *api, struct http *http, struct call *call, struct err *err)
+{
+    return ahead_is_busy(&api->ahead)
+               ? ahead_send(&api->ahead, call->method, call->path, call->content_type, call->body,
+                            call->size, &call->answer, err)
+               : http_send(http, call->method, call->path, call->content_type, call->body,
+                           call->size, &call->answer, err);
 }
 
 static int call_once(struct kube_api *api, struct call *call, bool again, struct err *err)
@@ -280,9 +265,7 @@ static int call_once(struct kube_api *api, struct call *call, bool again, struct
     if (kube_api_connect(api, again, &http, err) ||
         (call->body && api->may_write && api->may_write(api->may_write_ctx, err)))
         return -1;
-    int rc = call->body ? http_send(http, call->method, call->path, call->content_type, call->body,
-                                    call->size, &call->answer, err)
-                        : call_get(api, http, call, err);
+    int rc = call->body ? call_send(api, http, call, err) : call_get(api, http, call, err);
     call->status.code = call->answer.status;
     if (rc && call->answer.status)
         call_error(api, call, err);
@@ -422,36 +405,52 @@ static char *page_path(const char *path, const char *next)
 /* --- asking ahead --- */
 
 /* Takes the path. */
-static void ahead_add(struct kube_api *api, char *path)
+static void ask_ahead(struct kube_api *api, char *path)
 {
     struct http *http;
     struct err why = ERR_INIT; /* whoever asks for it in earnest is told */
-    if (kube_api_connect(api, false, &http, &why) == 0 && !api->gather)
-        api->gather = gather_new(http, AHEAD_WIDTH, &why);
-    if (!api->gather) {
+    if (kube_api_connect(api, false, &http, &why) == 0)
+        ahead_ask(&api->ahead, http, path, (size_t)api->mib << 20);
+    else
         free(path);
-        return;
-    }
-    *ARRAY_PUSH(api->ahead, api->n_ahead) =
-        (struct ahead){path, gather_get(api->gather, path, (size_t)api->mib << 20)};
 }
 
 void kube_api_ahead_get(struct kube_api *api, const char *path)
 {
-    ahead_add(api, mem_strdup(path));
+    ask_ahead(api, mem_strdup(path));
 }
 
 void kube_api_ahead_list(struct kube_api *api, const char *path)
 {
-    ahead_add(api, page_path(path, NULL));
+    ask_ahead(api, page_path(path, NULL));
 }
 
 void kube_api_ahead_end(struct kube_api *api)
 {
-    for (; api->n_ahead > 0; api->n_ahead--) {
-        gathered_free(api->ahead[api->n_ahead - 1].answer);
-        free(api->ahead[api->n_ahead - 1].path);
-    }
+    ahead_forget(&api->ahead, false);
+}
+
+void kube_api_ahead_keep(struct kube_api *api, bool keep)
+{
+    api->ahead.keeps = keep;
+}
+
+void kube_api_ahead_forget(struct kube_api *api)
+{
+    ahead_forget(&api->ahead, true);
+}
+
+bool kube_api_ahead_peek(struct kube_api *api, const char *path, json_t **out)
+{
+    struct call call = {.method = "GET", .path = path, .answer = HTTP_ANSWER_INIT};
+    struct err ignored = ERR_INIT; /* whoever asks for it in earnest is told */
+    json_t *tree = ahead_peek(&api->ahead, path, &call.answer, &ignored) == 0
+                       ? call_tree(&call, &ignored)
+                       : NULL;
+    http_answer_wipe(&call.answer);
+    if (tree)
+        *out = tree;
+    return tree != NULL;
 }
 
 int kube_api_listed(const json_t *list, const char *path, struct err *err)

@@ -102,6 +102,14 @@ void kube_api_ahead_get(struct kube_api *api, const char *path);
 void kube_api_ahead_list(struct kube_api *api, const char *path);
 /* Forgets what nobody has asked for since; so does every kube_api_send(). */
 void kube_api_ahead_end(struct kube_api *api);
+/* What is asked for between true and false is for several writes, to different objects and one right after
+ * the other: it outlives them, and is forgotten by kube_api_ahead_forget(), which forgets all, or a
+ * second after it was asked for. */
+void kube_api_ahead_keep(struct kube_api *api, bool keep);
+void kube_api_ahead_forget(struct kube_api *api);
+/* The object that was asked for ahead, waited for and left for kube_api_get(); the caller json_decref()s
+ * *out. false: there is none. */
+bool kube_api_ahead_peek(struct kube_api *api, const char *path, json_t **out);
 
 /* A request that may change something. Sent once, unless the server says that it did not look at it:
  * throttled (429, by Retry-After or our own backoff, not for a disruption budget; not where the source

@@ -18,12 +18,14 @@
 #include "model/base/json.h"
 
 #define TEND_MS 1000 /* the server keeps some hundred events for a slow watch */
+#define ROLLS_MS 10  /* asked about several services, the watches are read once */
 
 struct cluster {
     struct kube_api *api;
     struct tidings tidings; /* released NULL: nobody listens */
     struct kube_objects *objects;
     struct feeds *feeds;
+    int64_t turned_ms; /* monotonic: when cluster_rolls() read them last */
     char *excluded_text;
     const char **excluded; /* into it; ended by NULL */
     json_t *selector;      /* NULL: any */
@@ -131,6 +133,17 @@ static int64_t cluster_tend(void *ctx, const struct tidings *tidings)
     cluster->tidings = *tidings;
     feeds_turn(cluster->feeds);
     return TEND_MS;
+}
+
+static bool cluster_rolls(void *ctx, const char *service)
+{
+    struct cluster *cluster = ctx;
+    int64_t now = clock_mono_ms();
+    if (now - cluster->turned_ms >= ROLLS_MS) {
+        feeds_turn(cluster->feeds);
+        cluster->turned_ms = now;
+    }
+    return kube_objects_rolls(cluster->objects, service);
 }
 
 /* As the orchestrator of this source goes by. */
@@ -244,6 +257,7 @@ const struct cluster_adapter kubernetes_cluster = {
     .open = cluster_open,
     .inspect = cluster_inspect,
     .tend = cluster_tend,
+    .rolls = cluster_rolls,
     .check = cluster_check,
     .close = cluster_close,
 };

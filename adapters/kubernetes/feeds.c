@@ -364,16 +364,21 @@ static bool all_are_up(const struct feeds *feeds)
     return true;
 }
 
-/* Until they are all there and say nothing for a moment. */
+/* Until they are all there and say nothing for a moment. Where all were there before, that moment is long
+ * enough for what had happened until now, and what has come of later need not end: moves under way make
+ * hundreds of lines a second. */
 static void feeds_drain(struct feeds *feeds)
 {
-    int64_t now = clock_mono_ms(), until = now + UPDATE_MAX_MS, quiet = now;
-    while (now < until && (!all_are_up(feeds) || now - quiet < SILENCE_MS)) {
+    int64_t start = clock_mono_ms(), now = start, quiet = start;
+    bool were_up = all_are_up(feeds);
+    while (now - start < UPDATE_MAX_MS && (!all_are_up(feeds) || now - quiet < SILENCE_MS)) {
         bool up = all_are_up(feeds);
         int64_t lines = follow_turn(feeds->follow, SILENCE_MS / 2);
         now = clock_mono_ms();
         if (lines || !up)
             quiet = now;
+        if (were_up && up && now - start >= SILENCE_MS && !follow_turn(feeds->follow, 0))
+            return;
     }
 }
 

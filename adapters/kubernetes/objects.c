@@ -198,6 +198,30 @@ void kube_objects_put(struct kube_objects *objects, const char *kind, const json
     table_put(&objects->tables[k], &item);
 }
 
+/* "namespace/name", or "namespace/kind/name" */
+static bool is_called(const struct kube_workload *workload, const char *service)
+{
+    const char *space = workload->meta.space, *name = workload->meta.name;
+    size_t size = space ? strlen(space) : 0, kind = strlen(workload->kind);
+    if (!space || strncmp(service, space, size) != 0 || service[size] != '/')
+        return false;
+    const char *rest = service + size + 1;
+    return strcmp(rest, name) == 0 || (strncasecmp(rest, workload->kind, kind) == 0 &&
+                                       rest[kind] == '/' && strcmp(rest + kind + 1, name) == 0);
+}
+
+bool kube_objects_rolls(const struct kube_objects *objects, const char *service)
+{
+    static const enum kube_kind placed[] = {KUBE_DEPLOYMENT, KUBE_STATEFUL_SET};
+    for (size_t k = 0; k < ARRAY_LEN(placed); k++)
+        for (size_t i = 0; i < kube_places(objects, placed[k]); i++) {
+            const struct kube_workload *workload = kube_at(objects, placed[k], i);
+            if (workload && workload->rollout && is_called(workload, service))
+                return true;
+        }
+    return false;
+}
+
 void kube_objects_remove(struct kube_objects *objects, const char *kind, const json_t *object)
 {
     int k = kind_of(kind);

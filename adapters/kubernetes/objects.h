@@ -27,6 +27,9 @@ void kube_objects_remove(struct kube_objects *objects, const char *kind, const j
 void kube_objects_renew(struct kube_objects *objects, const char *kind, bool first);
 void kube_objects_sweep(struct kube_objects *objects, const char *kind, const char *space);
 
+/* Is the rollout of that service under way, as far as was put in? */
+bool kube_objects_rolls(const struct kube_objects *objects, const char *service);
+
 struct kube_workload;
 
 /* Deployments and StatefulSets are put in with what `judge` adds: their digest, which changes with

@@ -324,6 +324,22 @@ static int place(void *ctx, const struct placement *p, char **saved, struct err 
     return err_set(err, ERR_CONFLICT, "%s changes faster than it can be written", p->service);
 }
 
+static void place_ahead(void *ctx, const struct placement *placements, size_t n)
+{
+    struct kube_orchestrator *o = ctx;
+    AUTO_FREE const char **services = mem_array(n + 1, sizeof *services);
+    AUTO_FREE struct pin *pins = mem_array(n + 1, sizeof *pins);
+    kube_api_ahead_forget(o->api);
+    for (size_t i = 0; i < n; i++) {
+        services[i] = placements[i].service;
+        pin_of(o, &placements[i], &pins[i]);
+    }
+    if (n > 1)
+        world_moves_ahead(o, services, pins, n);
+    for (size_t i = 0; i < n; i++)
+        pin_wipe(&pins[i]);
+}
+
 /* --- settled --- */
 
 static int settle_look(struct kube_orchestrator *o, const json_t *workload,
@@ -420,11 +436,12 @@ static int settle_marked(struct kube_orchestrator *o, const json_t *workload, st
     return 0;
 }
 
-/* Is our rollout still on its way, by what the server had in its cache? Most looks end here; whatever
- * else it shows is read anew: the end of the rollout together with its pods. */
-static bool is_waiting(struct kube_orchestrator *o, const struct placement *p,
-                       struct pin_memory *memory, struct settle_report *out)
+/* Is our rollout still on its way, by what the server had in its cache, or at its end with all pods where
+ * they were sent? Most looks end here; whatever else it shows is read anew. */
+static bool is_clear(struct kube_orchestrator *o, const struct placement *p,
+                     struct pin_memory *memory, struct settle_report *out)
 {
+    bool disrupted;
     AUTO_JSON json_t *workload = NULL;
     struct err odd = ERR_INIT;
     AUTO_PIN struct pin pin = {.kind = o->kind};
@@ -434,14 +451,21 @@ static bool is_waiting(struct kube_orchestrator *o, const struct placement *p,
     AUTO(mark) struct mark *mark = mark_of(workload, &odd);
     if (!is_mark_of(mark, p, &pin) || !mark_holds(mark, workload))
         return false;
-    if (rollout_state(workload, out->detail, sizeof out->detail) != ROLLOUT_WAITING) {
-        AUTO_FREE char *path = world_path(workload);
-        kube_api_ahead_get(o->api, path);
+    memory->placed = true;
+    switch (rollout_state(workload, out->detail, sizeof out->detail)) {
+    case ROLLOUT_WAITING:
+        return settle_stuck(o, workload, memory, out, &odd) == 0;
+    case ROLLOUT_DONE:
         world_pods_ahead(o, workload, true);
+        if (settle_look(o, workload, mark, true, &disrupted, out, &odd) ||
+            out->state != SETTLE_APPLIED)
+            return false;
+        memory->applied = true;
+        return true;
+    case ROLLOUT_FAILED:
         return false;
     }
-    memory->placed = true;
-    return settle_stuck(o, workload, memory, out, &odd) == 0;
+    return false;
 }
 
 /* A StatefulSet goes back only when the pod that cannot get ready has gone; its template's own revision
@@ -474,7 +498,7 @@ static int settle(struct kube_orchestrator *o, const struct placement *p, struct
     struct err odd = ERR_INIT;
     AUTO_PIN struct pin pin = {.kind = o->kind};
     *out = (struct settle_report){.state = SETTLE_WAITING};
-    if (is_waiting(o, p, memory, out))
+    if (is_clear(o, p, memory, out))
         return 0;
     *out = (struct settle_report){.state = SETTLE_WAITING};
     if (world_workload(o, p->service, false, &workload, err)) {
@@ -679,6 +703,7 @@ const struct orchestrator kubernetes_orchestrator = {
     .start_first = true,
     .marks = true,
     .open = orchestrator_open,
+    .ahead = place_ahead,
     .place = place,
     .settled = settled,
     .undo = undo,

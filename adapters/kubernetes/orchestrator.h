@@ -106,6 +106,10 @@ struct world {
 int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *pin,
                struct world *out, struct err *err);
 void world_wipe(struct world *world);
+/* Asks for what world_workload() and world_read() will read for each of several moves that are begun one
+ * right after the other. It ends with kube_api_ahead_forget(). */
+void world_moves_ahead(struct kube_orchestrator *o, const char *const *services,
+                       const struct pin *pins, size_t n);
 void world_forget(struct kube_orchestrator *o);
 #define AUTO_WORLD __attribute__((cleanup(world_wipe)))
 

@@ -27,6 +27,12 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* --- one workload --- */
 
+static void say_kind(json_t *workload, size_t kind)
+{
+    json_object_set_new(workload, "kind", json_string(kinds[kind].kind));
+    json_object_set_new(workload, "apiVersion", json_string("apps/v1"));
+}
+
 static int get_kind(struct kube_orchestrator *o, size_t kind, const char *space, const char *name,
                     bool recent, json_t **out, struct err *err)
 {
@@ -34,8 +40,7 @@ static int get_kind(struct kube_orchestrator *o, size_t kind, const char *space,
     AUTO_FREE char *path = mem_printf("%s%s", plain, recent ? "?resourceVersion=0" : "");
     if (kube_api_find(o->api, path, out, err))
         return -1;
-    json_object_set_new(*out, "kind", json_string(kinds[kind].kind));
-    json_object_set_new(*out, "apiVersion", json_string("apps/v1"));
+    say_kind(*out, kind);
     return 0;
 }
 
@@ -201,10 +206,18 @@ static char *budgets_path(const json_t *workload)
     return kube_api_path("policy/v1", text_of(workload, "namespace"), "poddisruptionbudgets", NULL);
 }
 
+/* A rollout that takes no pod down needs nothing of them: then it is enough that they were readable a
+ * moment ago. */
+static bool needs_budgets(const json_t *workload)
+{
+    return rollout_pace(workload).unavailable > 0;
+}
+
 static json_t *read_budgets(struct kube_orchestrator *o, const json_t *workload, struct err *err)
 {
     AUTO_FREE char *path = budgets_path(workload);
-    return world_items(o, path, false, err);
+    return needs_budgets(workload) ? world_items(o, path, false, err)
+                                   : items_known(o, path, false, KNOWN_MS, err);
 }
 
 /* --- selectors as the API takes them in a query --- */
@@ -511,7 +524,10 @@ static void read_ahead(struct kube_orchestrator *o, const json_t *workload, cons
     AUTO_FREE char *autoscalers =
         recent_in_space(workload, "autoscaling/v2", "horizontalpodautoscalers");
     world_pods_ahead(o, workload, true);
-    kube_api_ahead_list(o->api, budgets);
+    if (needs_budgets(workload))
+        kube_api_ahead_list(o->api, budgets);
+    else
+        list_ahead(o, budgets);
     list_ahead(o, autoscalers);
     if (!pin)
         return;
@@ -549,6 +565,47 @@ int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *
     int rc = read_all(o, workload, pin, out, err);
     kube_api_ahead_end(o->api);
     return rc;
+}
+
+/* --- several moves --- */
+
+/* The path of what a service most likely is: a Deployment, where its name does not say. Caller frees;
+ * NULL: no name of a service. */
+static char *likely_path(const char *service, size_t *kind)
+{
+    AUTO_FREE char *space = mem_strdup(service);
+    char *first = strchr(space, '/');
+    if (!first)
+        return NULL;
+    *first++ = '\0';
+    char *name = strchr(first, '/');
+    *kind = 0;
+    if (name) {
+        *name++ = '\0';
+        *kind = strcasecmp(first, kinds[1].kind) == 0;
+    }
+    return kube_api_path("apps/v1", space, kinds[*kind].plural, name ? name : first);
+}
+
+void world_moves_ahead(struct kube_orchestrator *o, const char *const *services,
+                       const struct pin *pins, size_t n)
+{
+    size_t kind;
+    kube_api_ahead_keep(o->api, true);
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *path = likely_path(services[i], &kind);
+        if (path)
+            kube_api_ahead_get(o->api, path);
+    }
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *path = likely_path(services[i], &kind);
+        AUTO_JSON json_t *workload = NULL;
+        if (!path || !kube_api_ahead_peek(o->api, path, &workload))
+            continue;
+        say_kind(workload, kind);
+        read_ahead(o, workload, &pins[i]);
+    }
+    kube_api_ahead_keep(o->api, false);
 }
 
 void world_wipe(struct world *w)

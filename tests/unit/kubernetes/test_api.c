@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "adapters/kubernetes/api.h"
+#include "model/base/clock.h"
 #include "model/base/file.h"
 #include "model/base/json.h"
 #include "tests/support/temp_dir.h"
@@ -30,6 +31,15 @@ struct server {
 #define STATUS(code, reason, rest)                                                                 \
     "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":" #code ",\"reason\":\"" reason         \
     "\",\"message\":\"no\\nway\"" rest "}"
+
+static int64_t stopped_ms = -1; /* the monotonic clock; -1: it goes on */
+int64_t __wrap_clock_mono_ms(void);
+int64_t __real_clock_mono_ms(void);
+
+int64_t __wrap_clock_mono_ms(void)
+{
+    return stopped_ms >= 0 ? stopped_ms : __real_clock_mono_ms();
+}
 
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const char *text,
                              const char *retry_after)
@@ -358,6 +368,44 @@ static void test_ahead_when_something_is_written_then_read_after_it(void **state
     kube_api_ahead_get(s->api, "/x"); /* nobody comes for it: it ends with the connection */
 }
 
+static void test_ahead_when_kept_then_past_writes_but_not_for_long(void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *seen = NULL, *none = NULL;
+    stopped_ms = clock_mono_ms(); /* what is kept grows old only when told to */
+    kube_api_ahead_keep(s->api, true);
+    kube_api_ahead_get(s->api, "/x");
+    kube_api_ahead_get(s->api, "/x"); /* is asked for already */
+    kube_api_ahead_get(s->api, "/y");
+    kube_api_ahead_get(s->api, "/z");
+    kube_api_ahead_keep(s->api, false);
+    kube_api_ahead_get(s->api, "/not-kept");
+    assert_true(kube_api_ahead_peek(s->api, "/x", &seen));
+    assert_false(kube_api_ahead_peek(s->api, "/nobody-asked", &none));
+    assert_int_equal(send_one(s, NULL, &err), 0);
+    read_one(s, "/x");
+    read_one(s, "/y");
+    assert_true(s->requests <= 5); /* what is not waited for may come to the server late */
+    stopped_ms += 1001;
+    int before = s->requests;
+    read_one(s, "/z");
+    assert_true(s->requests > before);
+    before = s->requests;
+    read_one(s, "/not-kept");
+    read_one(s, "/x");
+    assert_true(s->requests >= before + 2);
+    kube_api_ahead_keep(s->api, true);
+    kube_api_ahead_get(s->api, "/x");
+    kube_api_ahead_keep(s->api, false);
+    assert_true(kube_api_ahead_peek(s->api, "/x", &none));
+    kube_api_ahead_forget(s->api);
+    before = s->requests;
+    read_one(s, "/x");
+    assert_true(s->requests > before);
+    stopped_ms = -1;
+}
+
 static void test_path_when_parts_are_strange_then_escaped(void **state)
 {
     (void)state;
@@ -384,6 +432,7 @@ int main(void)
         TEST(test_ahead_when_the_server_fails_then_errors_and_repeats_are_those_of_a_read),
         TEST(test_ahead_when_the_token_is_refused_then_each_read_says_so),
         TEST(test_ahead_when_something_is_written_then_read_after_it),
+        TEST(test_ahead_when_kept_then_past_writes_but_not_for_long),
         TEST(test_path_when_parts_are_strange_then_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

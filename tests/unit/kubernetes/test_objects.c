@@ -516,6 +516,34 @@ static void test_deployment_when_it_rolls_then_service_says_so(void **state)
     assert_false(f->model->services[model_service(f->model, "shop/rests")].rollout);
 }
 
+static void put(struct fixture *f, const char *kind, const char *name, int observed)
+{
+    AUTO_FREE char *text = mem_printf(
+        "{'metadata':{'uid':'%s-%s','name':'%s','namespace':'n','generation':2},"
+        "'spec':{'replicas':1},'status':{'observedGeneration':%d,'updatedReplicas':1,'replicas':1}}",
+        kind, name, name, observed);
+    AUTO_JSON json_t *object = parse(text);
+    kube_objects_put(f->objects, kind, object);
+}
+
+static void test_service_when_asked_whether_it_rolls_then_as_put_in_last(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "Deployment", "front", 1);
+    put(f, "StatefulSet", "db", 1);
+    put(f, "Deployment", "db", 2);
+    static const struct {
+        const char *service;
+        bool rolls;
+    } rows[] = {{"n/front", true},       {"n/deployment/front", true},   {"n/statefulset/db", true},
+                {"n/deployment/db", false}, {"n/statefulset/front", false}, {"n/fron", false},
+                {"m/front", false},      {"n/front/x", false},           {"front", false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_int_equal(kube_objects_rolls(f->objects, rows[i].service), rows[i].rolls);
+    put(f, "Deployment", "front", 2);
+    assert_false(kube_objects_rolls(f->objects, "n/front"));
+}
+
 static void test_lists_when_items_carry_no_kind_then_the_lists(void **state)
 {
     struct fixture *f = *state;
@@ -598,6 +626,7 @@ int main(void)
         TEST(test_pod_when_it_chooses_nodes_then_its_service_is_allowed_on_those_only),
         TEST(test_taint_when_one_service_tolerates_it_then_the_others_are_kept_away_by_rule),
         TEST(test_deployment_when_it_rolls_then_service_says_so),
+        TEST(test_service_when_asked_whether_it_rolls_then_as_put_in_last),
         TEST(test_lists_when_items_carry_no_kind_then_the_lists),
         TEST(test_addresses_when_traced_then_lead_to_pod_and_host),
         TEST(test_bad_objects_when_added_then_error_names_object_and_field),

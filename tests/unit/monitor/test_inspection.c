@@ -101,7 +101,7 @@ static const struct option_spec options[] = {
     {"broken", "", "no", false}, {"second", "", "shop", false}, {NULL, NULL, NULL, false},
 };
 static const struct cluster_adapter cluster = {"fake", "", options, fake_open, fake_inspect, NULL,
-                                               fake_check, fake_close};
+                                               NULL, fake_check, fake_close};
 static const struct metrics_adapter metrics = {"fake", "", options, fake_open, fake_measure, NULL,
                                                fake_check, fake_close};
 static const struct message_adapter messages = {"fake", "", options, fake_open, fake_trace,
