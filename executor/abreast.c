@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/ask.h"
 #include "executor/run.h"
 #include "executor/validate.h"
 #include "model/affinity.h"
+#include "model/base/clock.h"
 
 bool run_may_begin(const struct run *run)
 {
@@ -157,9 +159,31 @@ bool run_fits_beside(const struct run *run, size_t at, const struct model *held)
 
 /* --- looking at them --- */
 
+/* What comes by itself is read so often: a quarter of what a small rollout takes. */
+#define TURN_MS 20
+
+static void wait_for_news(struct run *run)
+{
+    int64_t now = clock_mono_ms(), wait = run->request->poll_ms;
+    if (run->drive.cluster->rolls) {
+        wait = wait < TURN_MS ? wait : TURN_MS;
+    }
+    for (size_t i = 0; i < run->n_flights; i++) {
+        int64_t left = run->flights[i].look_ms - now;
+        bool over = left <= 0 && run->drive.cluster->rolls; /* it is seen to be on its way */
+        wait = left < wait && !over ? left : wait;
+    }
+    ask_wait_for(&run->drive, wait > 1 ? wait : 1);
+}
+
 int run_look(struct run *run, struct err *err)
 {
+    wait_for_news(run);
     for (size_t i = 0; i < run->n_flights;) {
+        if (!drive_is_due(&run->drive, &run->flights[i])) {
+            i++;
+            continue;
+        }
         enum driven driven = drive_look(&run->drive, &run->flights[i], err);
         if (driven == DRIVEN_FLYING) {
             i++;

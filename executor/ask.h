@@ -29,6 +29,14 @@ bool ask_look(struct drive *drive, const struct step *step, struct ask_watch *wa
 struct settle_report ask_settle(struct drive *drive, const struct step *step, struct err *err);
 /* A sign of life to the manager, and the pause between two looks. */
 void ask_wait(struct drive *drive);
+/* A shorter one; signs of life are as far apart as above. */
+void ask_wait_for(struct drive *drive, int64_t ms);
+/* How long to wait before what was begun at start_ms (monotonic) is looked at again: half as long as it
+ * has taken so far, never longer than the pause between two looks. */
+int64_t ask_pause_ms(const struct drive *drive, int64_t start_ms);
+
+/* These will be placed one right after the other; n 0: no more of them. */
+void ask_ahead(struct drive *drive, const struct step *steps, size_t n);
 
 /* May a call have had an effect although it failed? */
 bool ask_unsure(const struct err *err);

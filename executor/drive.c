@@ -246,7 +246,7 @@ static int examine(struct drive *d, const struct step *step, const struct intent
 static enum driven step_ask(struct drive *d, const struct step *step, const struct intent *intent,
                             int64_t intended_ms, struct err *err)
 {
-    int64_t until = clock_mono_ms() + d->request->ready_timeout_ms;
+    int64_t start = clock_mono_ms(), until = start + d->request->ready_timeout_ms;
     for (bool ask = true;;) {
         struct err why = ERR_INIT;
         if (ask && ask_place(d, step, &why) == 0) {
@@ -259,7 +259,7 @@ static enum driven step_ask(struct drive *d, const struct step *step, const stru
         if ((ask && !ask_unsure(&why)) || clock_mono_ms() >= until) {
             return step_fail(d, step, intended_ms, why.text, err);
         }
-        ask_wait(d);
+        ask_wait_for(d, ask_pause_ms(d, start));
         struct view view;
         enum resume resume;
         bool arrived;
@@ -357,6 +357,8 @@ enum driven drive_launch(struct drive *d, const struct step *step, const struct 
                            .intended_ms = now,
                            .start_ms = watch.start_ms,
                            .ask_ms = watch.ask_ms,
+                           .looked_ms = watch.start_ms,
+                           .look_ms = watch.start_ms + ask_pause_ms(d, watch.start_ms),
                            .before = counts_copy(intent->counts, intent->n_counts),
                            .n_before = intent->n_counts};
     out->step.service = mem_strdup(step->service);
@@ -368,6 +370,16 @@ enum driven drive_launch(struct drive *d, const struct step *step, const struct 
     return DRIVEN_FLYING;
 }
 
+bool drive_is_due(struct drive *d, struct flight *flight)
+{
+    int64_t now = clock_mono_ms();
+    if (d->cluster->rolls && d->cluster->rolls(d->cluster_ctx, flight->step.service)) {
+        flight->rolled = true;
+        return now - flight->looked_ms >= d->request->poll_ms;
+    }
+    return flight->rolled || now >= flight->look_ms;
+}
+
 enum driven drive_look(struct drive *d, struct flight *flight, struct err *err)
 {
     struct ask_watch watch = {flight->start_ms, flight->ask_ms};
@@ -375,6 +387,9 @@ enum driven drive_look(struct drive *d, struct flight *flight, struct err *err)
     struct err look = ERR_INIT;
     bool final = ask_look(d, &flight->step, &watch, &report, &look);
     flight->ask_ms = watch.ask_ms;
+    flight->rolled = false;
+    flight->looked_ms = clock_mono_ms();
+    flight->look_ms = flight->looked_ms + ask_pause_ms(d, flight->start_ms);
     return final ? step_conclude(d, &flight->step, flight->intended_ms, &report, &look, err)
                  : DRIVEN_FLYING;
 }

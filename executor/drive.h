@@ -20,6 +20,7 @@ struct drive {
     struct outcomes told; /* of this attempt, in the order to be kept */
     int64_t next_seq, work, total;
     int64_t last_ms; /* settled_ms of the newest outcome */
+    int64_t sign_ms; /* monotonic: of the last sign of life while waiting */
 };
 
 /* Opens the adapters. ERR_CONFIG for unknown types and options; errors of the adapters. */
@@ -56,6 +57,8 @@ struct flight {
     struct step step;
     int64_t intended_ms;
     int64_t start_ms, ask_ms;             /* as struct ask_watch */
+    int64_t looked_ms, look_ms; /* monotonic: looked at last, and to be looked at again */
+    bool rolled; /* since then its replicas were seen to be replaced */
     struct replica_count *before, *after; /* of its service, by host: it holds room for both */
     size_t n_before, n_after;
 };
@@ -63,6 +66,8 @@ struct flight {
  * and to wipe; or what became of it at once. */
 enum driven drive_launch(struct drive *drive, const struct step *step, const struct view *view,
                          struct flight *out, struct err *err);
+/* Is there any use in a look now? In time, or when what comes by itself shows a change. */
+bool drive_is_due(struct drive *drive, struct flight *flight);
 /* One look: DRIVEN_FLYING still, or told. */
 enum driven drive_look(struct drive *drive, struct flight *flight, struct err *err);
 void flight_wipe(struct flight *flight);

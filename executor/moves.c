@@ -230,6 +230,30 @@ static void moves_judge(struct run *run)
     run_reconsider(run);
 }
 
+#define AHEAD_MOVES 16 /* told at once: each is begun within some 20 ms */
+
+/* Tells the orchestrator what is begun next: queue[at], and what fits beside it now. */
+static void moves_tell(struct run *run, size_t at, const struct model *held, size_t *told)
+{
+    struct step steps[AHEAD_MOVES] = {{0}};
+    struct replica_count *targets[AHEAD_MOVES];
+    size_t n = 0, room = (size_t)run->request->max_parallel - run->n_flights;
+    for (size_t i = at; i < run->n_queue && n < room && n < AHEAD_MOVES; i++) {
+        const struct move *move = run->queue[i];
+        if (i > at && !run_fits_beside(run, i, held)) {
+            continue;
+        }
+        targets[n] = run_counts(run, move->targets, move->n_targets);
+        steps[n] = run_step(run, move, targets[n]);
+        n++;
+    }
+    ask_ahead(&run->drive, steps, n);
+    for (size_t i = 0; i < n; i++) {
+        free(targets[i]);
+    }
+    *told = n;
+}
+
 /* The first move, and what can be begun beside it. With some under way the first may wait as well:
  * room that it lacks may be what they free. */
 static int moves_begin(struct run *run, struct err *err)
@@ -239,16 +263,24 @@ static int moves_begin(struct run *run, struct err *err)
         return -1;
     }
     int done = 0;
-    size_t at = 0;
+    size_t at = 0, told = 0;
+    struct model *held = NULL;
     run->landed = true; /* as long as this pass goes on */
     if (run->n_flights == 0) {
+        if (run->request->max_parallel > 1) {
+            moves_tell(run, 0, view.model, &told);
+            told--;
+        }
         done = move_one(run, 0, &view, err);
     }
-    struct model *held = NULL;
     while (done >= 0 && run->n_flights > 0 && at < run->n_queue && run_may_begin(run) &&
            !run_stopped(run) && !run_limit_reached(run)) {
         held = held ? held : run_held(run, &view);
         if (run_fits_beside(run, at, held)) {
+            if (told == 0) {
+                moves_tell(run, at, held, &told);
+            }
+            told -= told > 0;
             done = move_one(run, at, &view, err);
             at += run->waits;
             model_free(held);
@@ -262,6 +294,7 @@ static int moves_begin(struct run *run, struct err *err)
         }
     }
     model_free(held);
+    ask_ahead(&run->drive, NULL, 0);
     run->landed = false;
     view_wipe(&view);
     return done < 0 ? -1 : 0;
@@ -282,7 +315,6 @@ void moves_discard(struct run *run, const char *why)
 static int moves_land(struct run *run, struct err *err)
 {
     while (run->n_flights > 0) {
-        ask_wait(&run->drive);
         if (run_look(run, err) < 0) {
             return -1;
         }
@@ -297,7 +329,6 @@ static int moves_step(struct run *run, struct err *err)
         return -1;
     }
     if (run->n_flights > 0) {
-        ask_wait(&run->drive);
         if (run_look(run, err) < 0) {
             return -1;
         }

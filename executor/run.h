@@ -49,7 +49,8 @@ struct model *run_held(const struct run *run, const struct view *view);
 /* May queue[at] be begun now, beside those under way and without taking room that the moves queued
  * before it wait for? */
 bool run_fits_beside(const struct run *run, size_t at, const struct model *held);
-/* Looks at each flight once, a pause before it. -1: the request fails. */
+/* Waits until there may be something new of those under way, then looks at each of which there may be.
+ * -1: the request fails. */
 int run_look(struct run *run, struct err *err);
 /* Moves whose gain was to come from a move that went elsewhere are not made: base changed. */
 void run_rebase(struct run *run);

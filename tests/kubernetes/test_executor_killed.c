@@ -219,6 +219,7 @@ static void test_executor_when_killed_before_or_after_any_call_moves_once(void *
     for (bool died = true; died; calls++) {
         struct world w = world_of("moved", "");
         assert_int_equal(w.s->plan->n_moves, 1);
+        w.s->max_parallel = 1 + calls % 2; /* waited for, or looked at now and then */
         died = attempt(&w, calls) < 0;
         if (died)
             attempts(&w);

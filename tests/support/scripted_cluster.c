@@ -218,6 +218,7 @@ static void effect(int64_t seq)
         (void)ARRAY_PUSH(world->effects, world->n_effects);
     }
     world->effects[seq]++;
+    world->effect_ms = world->now_ms;
     world->unintended += !intended(seq);
 }
 
@@ -319,11 +320,29 @@ static int place_service(const struct placement *p, struct err *err)
     return 0;
 }
 
+static void ahead(void *ctx, const struct placement *placements, size_t n)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(placements[i].service, placements[j].service) == 0) {
+                abort(); /* they could not be asked for one right after the other */
+            }
+        }
+    }
+    world->foretold += n;
+    world->foretelling = n > 0;
+}
+
 static int place(void *ctx, const struct placement *p, char **saved, struct err *err)
 {
     (void)ctx;
     if (!alive()) {
         return gone(err);
+    }
+    if (world->later > 0) {
+        world->later--;
+        return err_set(err, ERR_TIMEOUT, "not seen by its controller yet");
     }
     if (rng_chance(&world->rng, world->faults.unreachable)) {
         return err_set(err, ERR_UNREACHABLE, "no answer");
@@ -497,7 +516,8 @@ static const struct cluster_adapter cluster = {.name = "scripted",
 #define ORCHESTRATOR(by_marks, by)                                                                 \
     {                                                                                              \
         .name = "scripted", .summary = "scripted", .options = no_options, .granularity = (by),     \
-        .start_first = true, .marks = (by_marks), .open = open_any, .place = place,                \
+        .start_first = true, .marks = (by_marks), .open = open_any, .ahead = ahead,                \
+        .place = place,                                                                            \
         .settled = settled, .undo = undo, .release = no_release, .close = close_any                \
     }
 static const struct orchestrator by_mark[2] = {[PER_INSTANCE] = ORCHESTRATOR(true, PER_INSTANCE),

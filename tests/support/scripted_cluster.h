@@ -45,6 +45,10 @@ struct scripted {
     int most_at_once;     /* services with a move under way at the same time, at most */
     bool twice_at_once;   /* a service had two under way */
     bool undo;
+    int later;            /* so many calls of place() do nothing and say "ask again" */
+    int64_t effect_ms;    /* when the newest effect was made */
+    size_t foretold;      /* placements told ahead, in all … */
+    bool foretelling;     /* … and those of now are not over */
     struct rng rng, wall;
     bool wall_jumps;
     struct scripted_faults faults;

@@ -108,6 +108,49 @@ static void test_moves_when_they_need_nothing_of_each_other_go_side_by_side(void
     world_free(&w);
 }
 
+static void test_moves_when_begun_together_are_told_ahead(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t parallel;
+        size_t foretold;
+    } rows[] = {{1, 0}, {2, 2}, {4, 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world w = three_to_h1();
+        w.s->max_parallel = rows[i].parallel;
+        assert_int_equal(scripted_attempt(w.s), 0);
+        assert_true(w.s->foretold >= rows[i].foretold);
+        assert_true(rows[i].parallel > 1 || w.s->foretold == 0);
+        assert_false(w.s->foretelling);
+        check_done(&w);
+        check_once(&w);
+        world_free(&w);
+    }
+}
+
+/* An orchestrator that cannot tell yet is asked again after some 50 ms, however long the pause between two
+ * looks; what is begun is looked at as soon. */
+static void test_move_when_it_is_to_be_asked_again_is_asked_soon_and_made_once(void **state)
+{
+    (void)state;
+    static const int64_t parallel[] = {1, 4};
+    for (size_t i = 0; i < sizeof parallel / sizeof *parallel; i++) {
+        struct world w = three_to_h1();
+        w.s->max_parallel = parallel[i];
+        w.s->poll_ms = 2000;
+        w.s->ready_timeout_ms = 600000;
+        w.s->later = 2;
+        int64_t start_ms = w.s->now_ms;
+        assert_int_equal(scripted_attempt(w.s), 0);
+        assert_int_equal(w.s->later, 0);
+        assert_true(w.s->effect_ms - start_ms <= 1000);
+        assert_true(w.s->now_ms - start_ms <= 2000);
+        check_done(&w);
+        check_once(&w);
+        world_free(&w);
+    }
+}
+
 /* b can go to h2 only when a has left it. */
 static struct world one_makes_room(void)
 {
@@ -384,6 +427,8 @@ int main(void)
         cmocka_unit_test(test_swap_when_killed_at_any_call_ends_the_same),
         cmocka_unit_test(test_detour_when_the_target_stays_full_tries_to_go_back),
         cmocka_unit_test(test_moves_when_they_need_nothing_of_each_other_go_side_by_side),
+        cmocka_unit_test(test_moves_when_begun_together_are_told_ahead),
+        cmocka_unit_test(test_move_when_it_is_to_be_asked_again_is_asked_soon_and_made_once),
         cmocka_unit_test(test_move_when_it_needs_room_that_another_frees_waits_for_it),
         cmocka_unit_test(test_moves_of_one_service_never_go_side_by_side),
         cmocka_unit_test(test_moves_side_by_side_when_killed_at_any_call_are_each_made_once),
