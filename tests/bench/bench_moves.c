@@ -1,6 +1,7 @@
 /* bench_moves.c - moving services on a real Kubernetes: the executor beside what people do by hand, a
  * shell loop of `kubectl patch` and `kubectl rollout status`, in the same run against the same
- * control plane and fake nodes. Prints a table; nothing fails by the clock.
+ * control plane and fake nodes; and what that control plane takes at the least (bench_moves_floor.h).
+ * Prints a table; nothing fails by the clock.
  *
  *     remap-bench-moves [MOVES] [PARALLEL…]      default: 100 moves; 1, 4 and 16 side by side */
 #include <inttypes.h>
@@ -21,9 +22,11 @@
 #include "model/base/json.h"
 #include "model/model_json.h"
 #include "model/plan.h"
+#include "tests/bench/bench_moves_floor.h"
 #include "tests/support/kube_shop.h"
 
 #define NODES 15
+#define FLOOR_PARALLEL 16
 
 static void die(const char *what)
 {
@@ -83,6 +86,22 @@ static int64_t by_hand(const struct shop *shop, int n)
     if (system(command) != 0)
         die("the loop failed");
     return clock_mono_ms() - start;
+}
+
+/* --- by a client that does nothing else --- */
+
+static int64_t by_floor(const struct shop *shop, int n, int parallel)
+{
+    AUTO_FREE char **nodes = mem_array((size_t)n + 1, sizeof *nodes);
+    for (int i = 0; i < n; i++) {
+        AUTO_FREE char *name = mem_printf("s-%d", i);
+        AUTO_FREE char *here = shop_node_of(shop, name);
+        nodes[i] = next_node(here);
+    }
+    int64_t took = floor_of_moves(shop, nodes, n, parallel);
+    for (int i = 0; i < n; i++)
+        free(nodes[i]);
+    return took;
 }
 
 /* --- by remap-executor --- */
@@ -192,7 +211,7 @@ int main(int argc, char **argv)
         return 0;
     if (n < 1 || n > 1000)
         die("MOVES must be from 1 to 1000");
-    struct shop hand, own;
+    struct shop hand, own, least;
     shop_open(&hand, cluster, "by-hand");
     deploy(&hand, n);
     int64_t loop = by_hand(&hand, n);
@@ -209,7 +228,13 @@ int main(int argc, char **argv)
                parallel, (double)took / 1000, (double)loop / (double)took, applied);
         fflush(stdout);
     }
+    shop_open(&least, cluster, "by-floor");
+    deploy(&least, n);
+    int64_t took = by_floor(&least, n, FLOOR_PARALLEL);
+    printf("PATCH and one watch, %d at a time  %8.1f s   %.1f times as fast: the cluster's own time\n",
+           FLOOR_PARALLEL, (double)took / 1000, (double)loop / (double)took);
     shop_close(&hand);
     shop_close(&own);
+    shop_close(&least);
     return 0;
 }
