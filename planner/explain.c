@@ -27,6 +27,15 @@ static void explain_total(const struct place *place, const struct plan_options *
                gain > 0 && options->min_gain > 0 ? ", less than the restart costs" : "");
 }
 
+/* What --max-moves leaves for one instance: nothing. */
+static const char *no_moves(const struct place *place, const struct plan_options *options)
+{
+    if (options->max_moves == 0)
+        return "no moves are allowed";
+    return place->n_moved == 0 ? "no moves left beside those that place what is nowhere"
+                               : "no moves left";
+}
+
 /* Why this instance is not on that host: text to *out. */
 static void explain_one(const struct place *place, const struct plan_options *options, int i,
                         int host, struct buf *out)
@@ -55,7 +64,7 @@ static void explain_one(const struct place *place, const struct plan_options *op
     if (why)
         buf_puts(out, why);
     else if (place->n_moved >= place_budget(space, options) && place->at[i] == space->start[i])
-        buf_puts(out, "no moves left");
+        buf_puts(out, no_moves(place, options));
     else if (options->objective == OBJECTIVE_HOSTS)
         buf_puts(out, "would not keep the hosts fewest or the total best");
     else
@@ -95,7 +104,7 @@ static void explain_team(struct teams *teams, const struct plan_options *options
     struct place *place = teams->puller->place;
     struct team *team = &teams->teams[service];
     double score = place->score, paid = teams->paid;
-    int64_t excess = place->excess;
+    int64_t excess = place->excess, asked = teams->asked;
     buf_printf(out, "%s to the hosts of %s: ", model->services[service].name,
                model->services[other].name);
     for (int k = 0; k < team->n; k++) {
@@ -119,7 +128,8 @@ static void explain_team(struct teams *teams, const struct plan_options *options
     if (!full && place->excess > excess)
         buf_puts(out, "a rule would be broken");
     else if (!full && options->max_moves >= 0 && teams->asked > options->max_moves)
-        buf_puts(out, "no moves left");
+        buf_printf(out, "takes %d moves, of %lld allowed %lld are left", team->n,
+                   (long long)options->max_moves, (long long)(options->max_moves - asked));
     else if (!full && options->objective == OBJECTIVE_HOSTS)
         buf_puts(out, "would not keep the hosts fewest or the total best");
     else if (!full)

@@ -69,7 +69,7 @@ static const char *refusal(const struct hba *hba, int instance, int target)
     if ((why = instance_fixed_why(model, instance, false)))
         return why;
     if (hba->options->max_moves >= 0 && (int64_t)hba->plan->n_moves >= hba->options->max_moves)
-        return "no moves left";
+        return hba->options->max_moves == 0 ? "no moves are allowed" : "no moves left";
     if (!model->hosts[target].schedulable)
         return "the host is not schedulable";
     struct load need = instance_load(who);

@@ -132,7 +132,8 @@ static enum reason piece_check(const struct sample *s, uint64_t seed, const char
     }
     if (!kept)
         fail_msg("seed %d: \"%s\", but %s", (int)seed, piece, err.text);
-    if (starts(why, "no moves left")) {
+    if (starts(why, "no moves ")) {
+        assert_true(starts(why, "no moves are allowed") == (s->options.max_moves == 0));
         assert_true((int64_t)s->plan->n_moves >= s->options.max_moves &&
                     s->plan->placement[i] == start);
         return BUDGET;
@@ -227,8 +228,12 @@ static enum reason service_check(const struct sample *s, uint64_t seed, const ch
     }
     if (starts(why, "a rule"))
         return assert_true(model->n_rules > 0), RULE;
-    if (starts(why, "no moves left"))
-        return assert_true(s->options.max_moves >= 0), BUDGET;
+    long long takes, allowed, left;
+    if (sscanf(why, "takes %lld moves, of %lld allowed %lld are left", &takes, &allowed, &left) == 3) {
+        if (allowed != s->options.max_moves || left < 0 || left > allowed || takes <= left)
+            fail_msg("seed %d: \"%s\"", (int)seed, piece);
+        return BUDGET;
+    }
     if (starts(why, "would not keep the hosts"))
         return assert_int_equal(s->options.objective, OBJECTIVE_HOSTS), HOSTS;
     if (!starts(why, "changes the total by "))
