@@ -37,7 +37,7 @@ static void rule_services(struct rule *rule, const struct model *model, size_t l
                           struct rng *rng)
 {
     size_t n = model->n_services;
-    int order[MOST_INSTANCES];
+    int order[MOST_INSTANCES] = {0};
     most = most < n ? most : n;
     least = least < most ? least : most;
     for (size_t k = 0; k < n; k++)
