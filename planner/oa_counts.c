@@ -45,6 +45,8 @@ enum { CUT_HEURISTIC, CUT_TRIALS, CUT_PROGRAM, PARTS };
 
 static int64_t part_of(const struct plan_options *options)
 {
+    if (options->iterations >= OA_COUNTS_WHOLE)
+        return PARTS;
     return options->iterations < 0 ? -1 : options->iterations % PARTS;
 }
 
@@ -133,7 +135,7 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
 {
     bool whole = options->granularity == PER_SERVICE, fit = !whole && patterns_kinds(space) > 0;
     if (fit && (patterns_say_all(space, options) || !counts_suit(space, options) ||
-                options->iterations >= 0))
+                (options->iterations >= 0 && options->iterations < OA_COUNTS_WHOLE)))
         return 0;
     struct answer answer = {0};
     AUTO_FREE int *best_at = mem_array((size_t)space->n, sizeof *best_at);
@@ -146,6 +148,8 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
         return 1;
     /* Without one of its own the plan gets that of all plans (planner.c). */
     out->has_bound = isfinite(answer.end.bound);
+    if (!out->has_bound && !out->cut)
+        out->iterations = OA_COUNTS_WHOLE;
     if (out->has_bound)
         out->affinity_bound =
             fmin(answer.end.bound, bound_affinity(space->model, space->rows, space->n_rows,

@@ -17,4 +17,7 @@ int patterns_kinds(const struct space *space);
 int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
                  struct err *err);
 
+/* Counts from here on are of what comes after a whole answer of oa_by_counts(): the bound is refined. */
+#define OA_COUNTS_WHOLE (INT64_C(1) << 40)
+
 #endif

@@ -280,8 +280,8 @@ static void plan_refine(struct plan *plan, const struct model *model,
                                 plan->affinity_after, &effort);
     if (bound < plan->affinity_bound)
         plan->affinity_bound = bound;
-    plan->iterations = effort.done;
     plan->cut = effort.cut;
+    plan->iterations = plan->cut ? effort.done : effort.done % OA_COUNTS_WHOLE;
 }
 
 /* An instance on the host that no host could hold even alone, or -1. */
