@@ -24,6 +24,10 @@
 #define FIRST_SEARCHES 3
 /* Differences of scaled values that count as none: 1e-9 of all degrees together. */
 #define MARGIN (1e-9 * PARTS_TOTAL)
+/* So many grains at most in all degrees together: beyond, they do not help. */
+#define GRAINS 1e6
+/* Of a grain, kept for the rounding of sums. */
+#define GRAIN_SLACK 1e-4
 /* Nodes of the knapsack of a star. */
 #define STAR_NODES 200000
 /* Of the time, for one search of affinity on few hosts. */
@@ -45,6 +49,7 @@ struct oa {
     int *best_at;
     struct value best;
     double bound;
+    double grain; /* scores are multiples of it; 0: of nothing that helps */
     /* Fewest hosts: the best wherever it is, which closes the search of its bound; then what is bound
      * on no more hosts than the best has. */
     int *any_at;
@@ -67,8 +72,33 @@ static double scaled_best(const struct oa *oa)
     return best->valid ? worth_of(best) * oa->parts->scale : -INFINITY;
 }
 
+/* What all scores are multiples of: the least degree, where all others are. 0 where some are not, where
+ * the sums of doubles would blur it, or where moves have prices. */
+static double oa_grain(const struct oa *oa)
+{
+    const struct analysis *analysis = oa->analysis;
+    double least = INFINITY, sum = 0;
+    for (size_t k = 0; k < analysis->n_rows; k++) {
+        double degree = analysis->rows[k].degree;
+        if (analysis->rows[k].level != LEVEL_INSTANCE)
+            return 0;
+        least = degree > 0 && degree < least ? degree : least;
+        sum += degree;
+    }
+    if (oa->options->min_gain > 0 || !(sum > 0) || sum > GRAINS * least)
+        return 0;
+    for (size_t k = 0; k < analysis->n_rows; k++) {
+        double times = analysis->rows[k].degree / least;
+        if (fabs(times - round(times)) > 1e-12 * times)
+            return 0;
+    }
+    return least;
+}
+
 static void oa_keep_bound(struct oa *oa, double bound)
 {
+    if (oa->grain > 0 && isfinite(bound))
+        bound = fmin(bound, floor(bound / oa->grain + GRAIN_SLACK) * oa->grain * (1 + 1e-12));
     if (bound < oa->bound) {
         oa->bound = bound;
         finding_bound(oa->finding, bound);
@@ -293,7 +323,9 @@ static int oa_tree(struct oa *oa, struct effort *effort)
             if (parts->item_of[i] >= 0)
                 placements[n][parts->item_of[i]] = oa->first[k][i];
     }
-    struct tree_start start = {(const int *const *)placements, n, scaled_best(oa), MARGIN};
+    double better = oa->grain * parts->scale * (1 - GRAIN_SLACK); /* at least, when it is at all */
+    struct tree_start start = {(const int *const *)placements, n, scaled_best(oa),
+                               better > MARGIN ? better : MARGIN};
     struct tree_report report = {oa_found, oa_bound, oa};
     int result = tree_search(parts, &start, &report, effort);
     for (size_t k = 0; k < n; k++)
@@ -330,6 +362,7 @@ static void oa_work(void *ctx)
     struct err err = ERR_INIT;
     bool limited = oa->options->max_moves >= 0;
     bool affinity = oa->options->objective == OBJECTIVE_AFFINITY;
+    oa->grain = oa_grain(oa);
     oa_keep_bound(oa, bound_affinity(oa->model, oa->analysis->rows, oa->analysis->n_rows,
                                      oa->options->move_stateful, true));
     oa->parts = parts_new(oa->space, &err);
