@@ -150,13 +150,13 @@ static void app_wipe(struct kept_app *app)
     free(app->held);
 }
 
-static void apps_wipe(struct kept *kept)
+static void apps_wipe(struct kept_app **apps, size_t *n)
 {
-    for (size_t i = 0; i < kept->n_apps; i++)
-        app_wipe(&kept->apps[i]);
-    free(kept->apps);
-    kept->apps = NULL;
-    kept->n_apps = 0;
+    for (size_t i = 0; i < *n; i++)
+        app_wipe(&(*apps)[i]);
+    free(*apps);
+    *apps = NULL;
+    *n = 0;
 }
 
 static void kept_free(struct kept *kept)
@@ -167,7 +167,7 @@ static void kept_free(struct kept *kept)
     kept_unlisten(kept);
     kept->orchestrator->keeper->close(kept->ctx);
     request_wipe_source(&kept->source);
-    apps_wipe(kept);
+    apps_wipe(&kept->apps, &kept->n_apps);
     free(kept->known);
     free(kept->listen_trouble);
     free(kept);
@@ -431,6 +431,7 @@ static int configure_one(struct keep *keep, const struct jval *entry, const stru
             kept->configured = true;
             kept_learn(kept, moves, n_moves);
             *ARRAY_PUSH(kept->apps, kept->n_apps) = (struct kept_app){.scope = app, .relief = relief};
+            kept_relieve_go_on(kept, &kept->apps[kept->n_apps - 1]);
             app = (struct app_scope){0};
         } else {
             rc = -1;
@@ -456,7 +457,9 @@ static int configure_all(struct keep *keep, const struct jval *root, struct err 
     for (size_t i = 0; i < keep->n; i++) {
         keep->list[i]->configured = false;
         keep->list[i]->n_known = 0; /* what was done since is in the store */
-        apps_wipe(keep->list[i]);
+        keep->list[i]->earlier = steal(keep->list[i]->apps);
+        keep->list[i]->n_earlier = keep->list[i]->n_apps;
+        keep->list[i]->n_apps = 0;
     }
     for (size_t i = 0; i < n; i++) {
         struct err why = ERR_INIT;
@@ -464,6 +467,8 @@ static int configure_all(struct keep *keep, const struct jval *root, struct err 
         if (configure_one(keep, &entry, moves, n_moves, &why) < 0)
             log_warn("orchestrator: %s", why.text); /* each request with it says so too */
     }
+    for (size_t i = 0; i < keep->n; i++)
+        apps_wipe(&keep->list[i]->earlier, &keep->list[i]->n_earlier);
     return 0;
 }
 

@@ -30,8 +30,8 @@ struct kept {
     struct keep *keep; /* NULL: of one request alone */
     const struct orchestrator *orchestrator;
     struct source source; /* owned */
-    struct kept_app *apps;
-    size_t n_apps;
+    struct kept_app *apps, *earlier; /* earlier: those of before, while it is configured again */
+    size_t n_apps, n_earlier;
     struct kept_move { /* whose marks are ours: of the store, and of this process */
         int64_t cycle, seq, from_ms, to_ms; /* wall time in which it was written */
     } * known;
@@ -73,5 +73,8 @@ void kept_adopt_end(struct kept *kept);
 /* relieve.c: looks for pins that do harm, where it is time and nothing forbids it. */
 void kept_relieve(struct kept *kept);
 void kept_relieve_end(struct kept *kept);
+/* An app that was there before it was configured again: what it has used of its budget and what was told
+ * of it stay. */
+void kept_relieve_go_on(struct kept *kept, struct kept_app *app);
 
 #endif

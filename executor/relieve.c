@@ -164,6 +164,24 @@ void kept_relieve(struct kept *kept)
             relieve_app(kept, &kept->apps[i]);
 }
 
+void kept_relieve_go_on(struct kept *kept, struct kept_app *app)
+{
+    int64_t latest_ms = clock_mono_ms() + app->relief.interval_ms;
+    for (size_t i = 0; i < kept->n_earlier; i++) {
+        struct kept_app *before = &kept->earlier[i];
+        if (strcmp(before->scope.name, app->scope.name) != 0)
+            continue;
+        app->held = steal(before->held);
+        app->n_held = before->n_held;
+        app->restarted = before->restarted;
+        app->budget_until_ms = before->budget_until_ms;
+        if (app->relief.wanted && app->budget_until_ms > latest_ms)
+            app->budget_until_ms = latest_ms;
+        before->n_held = 0;
+        return;
+    }
+}
+
 void kept_relieve_end(struct kept *kept)
 {
     if (kept->relief)

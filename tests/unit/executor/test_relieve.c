@@ -407,6 +407,47 @@ static void test_pins_when_the_mode_changes_are_looked_at_or_not_from_then_on(vo
     take_down();
 }
 
+/* As after a reload, or `remap pause` and `remap resume` of any app. */
+static void test_budget_when_configured_again_is_what_is_left_of_it(void **state)
+{
+    (void)state;
+    bring_up("act", "    max_restarts: 3\n", false);
+    PINS(2, 2);
+    pass(SECOND);
+    assert_int_equal(world.n_pins, 1);
+    configure("act", "    max_restarts: 3\n", true);
+    pass(MINUTE);
+    configure("act", "    max_restarts: 3\n", false);
+    pass(MINUTE);
+    assert_int_equal(world.budget.restarts, 1);
+    assert_int_equal(world.n_pins, 1);
+    pass(10 * MINUTE);
+    assert_int_equal(world.n_pins, 0);
+    take_down();
+}
+
+static void test_pin_when_it_is_gone_after_a_pause_is_told_to_be_in_nobodys_way(void **state)
+{
+    (void)state;
+    bring_up("propose", "", false);
+    PINS(2);
+    pass(MINUTE);
+    assert_int_equal(world.n_said, 1);
+    configure("propose", "", true);
+    pass(MINUTE);
+    configure("propose", "", false);
+    pass(MINUTE);
+    assert_int_equal(world.n_said, 1); /* no news */
+    configure("propose", "", true);
+    world.n_pins = 0;
+    configure("propose", "", false);
+    pass(MINUTE);
+    assert_int_equal(world.n_said, 2);
+    assert_string_equal(world.said[1],
+                        "shop relief: shop/web: the pin of move 7/2 is in nobody's way any more");
+    take_down();
+}
+
 static void test_pins_when_paused_in_the_cluster_or_without_the_lock_stay(void **state)
 {
     (void)state;
@@ -477,6 +518,8 @@ int main(void)
         cmocka_unit_test(test_pins_when_the_app_proposes_stay_and_are_told_once_and_when_it_is_over),
         cmocka_unit_test(test_pause_in_the_cluster_when_it_comes_and_goes_is_told_to_the_manager),
         cmocka_unit_test(test_pins_when_the_mode_changes_are_looked_at_or_not_from_then_on),
+        cmocka_unit_test(test_budget_when_configured_again_is_what_is_left_of_it),
+        cmocka_unit_test(test_pin_when_it_is_gone_after_a_pause_is_told_to_be_in_nobodys_way),
         cmocka_unit_test(test_pins_when_paused_in_the_cluster_or_without_the_lock_stay),
         cmocka_unit_test(test_pins_when_a_request_is_under_way_stay_until_its_end),
         cmocka_unit_test(
