@@ -377,7 +377,7 @@ static void oa_work(void *ctx)
     if (oa_crowded(oa) && !oa->effort.cut)
         oa_fewest(oa);
     if (oa_proven(oa)) {
-        finding_done(oa->finding, oa->effort.done, false, true,
+        finding_done(oa->finding, oa->effort.done, oa->effort.cut, true,
                      "found at the bound of the room on hosts");
         return;
     }
@@ -559,7 +559,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     if (best.valid && options->objective == OBJECTIVE_HOSTS)
         oa_fewest_told(&end, &best, out);
     if (best.valid || (end.proven && !named)) {
-        if (end.cut)
+        if (end.cut && !end.proven)
             snprintf(end.why, sizeof end.why, "ended before the proof");
         free(out->why);
         char *nearest = best.valid ? NULL : nearest_why(space, options);

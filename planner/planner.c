@@ -397,6 +397,17 @@ static int plan_frontier(struct plan *plan, const struct model *model,
     return 0;
 }
 
+/* NULL: none seen. hba places nothing anew: to it what is placed must contradict by itself too; that
+ * alone says little, as what is to be together may wait for the rest. */
+static char *contradiction_for(const struct planner *planner, const struct model *model)
+{
+    char *why = contradiction(model, true);
+    if (!why || planner != &hba_planner)
+        return why;
+    free(why);
+    return contradiction(model, false);
+}
+
 /* True when no placement can keep the rules, and that is the answer: without moves. */
 static bool plan_refused(const struct planner *planner, const struct model *model,
                          const struct analysis *analysis, const struct plan_options *options,
@@ -406,7 +417,7 @@ static bool plan_refused(const struct planner *planner, const struct model *mode
     struct err err = ERR_INIT;
     if (leaves && options->leave_broken)
         return false;
-    char *why = contradiction(model, planner != &hba_planner);
+    char *why = contradiction_for(planner, model);
     if (!why)
         return false;
     AUTO_FREE int *start = model_placement(model);

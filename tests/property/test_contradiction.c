@@ -217,12 +217,47 @@ static void test_planners_when_rules_contradict_then_of_one_mind(void **state)
     assert_true(seen > RUNS / 40);
 }
 
+/* Two of `many` on a host each, each beside one of `few`, of which one is placed nowhere yet: what is
+ * placed breaks a rule that all together can keep. */
+static void test_hba_when_only_the_unplaced_mend_a_rule_then_not_infeasible(void **state)
+{
+    static const int hosts[2][2] = {{0, 1}, {0, -1}};
+    AUTO_GIVEN struct given given = {.model = model_new(), .options = plan_options_default};
+    struct model *model = given.model;
+    struct rng rng = {1};
+    struct err err = ERR_INIT;
+    (void)state;
+    for (int h = 0; h < 2; h++) {
+        int at = model_add_host(model, h ? "h1" : "h0", &err);
+        model->hosts[at].cpu_cap_millis = model->hosts[at].mem_cap_bytes = 1000;
+    }
+    for (int s = 0; s < 2; s++) {
+        int service = model_add_service(model, s ? "few" : "many", &err);
+        for (int k = 0; k < 2; k++) {
+            char name[] = {s ? 'f' : 'm', (char)('0' + k), 0};
+            assert_true(model_add_instance(model, name, service, hosts[s][k], &err) >= 0);
+        }
+    }
+    struct rule *spread = rule_add(model, RULE_SPREAD);
+    spread->services[spread->n_services++] = 0;
+    spread->max_share = 0.5;
+    rule_services(rule_add(model, RULE_TOGETHER), model, 2, 2, &rng);
+    given.analysis = analysis_from_given(model);
+    assert_true(can_be(model));
+    AUTO(plan) struct plan *left = plan_by(&given, "hba");
+    AUTO(plan) struct plan *mended = plan_by(&given, "oa");
+    assert_int_equal(left->status, PLAN_FEASIBLE);
+    assert_non_null(strstr(left->why, "; still rules[1]"));
+    assert_int_equal(mended->status, PLAN_OPTIMAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contradiction_when_one_kind_of_conflict_then_all_seen),
         cmocka_unit_test(test_contradiction_when_rules_are_mixed_then_none_false_and_most_seen),
         cmocka_unit_test(test_planners_when_rules_contradict_then_of_one_mind),
+        cmocka_unit_test(test_hba_when_only_the_unplaced_mend_a_rule_then_not_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

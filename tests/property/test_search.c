@@ -541,6 +541,41 @@ static void test_oa_when_services_are_cut_then_same_bytes_by_its_counts(void **s
     assert_true(cuts > 0);
 }
 
+/* Too large for an exact form: the clock ends the heuristic or, once that is through, its bound. */
+static void test_planners_when_their_bound_is_cut_then_same_bytes_by_its_counts(void **state)
+{
+    static const char *const names[] = {"oa", "hubs"};
+    struct given given = {.model = production_model(3), .options = plan_options_default};
+    int cuts = 0;
+    (void)state;
+    given.analysis = analysis_from_given(given.model);
+    for (size_t p = 0; p < ARRAY_LEN(names); p++)
+        cut_repeats(&given, names[p], 1500, &cuts);
+    given_wipe(&given);
+    assert_true(cuts > 0);
+}
+
+/* A search that ended early is one, though what it found is proven. */
+static void test_oa_when_ended_early_at_its_bound_then_optimal_and_cut(void **state)
+{
+    struct mock mock = {.topology = TOPOLOGY_P2P, .services = 10, .messages = 1000, .seed = 1};
+    AUTO(model) struct model *model = mock_model(&mock);
+    AUTO(analysis) struct analysis *analysis = NULL;
+    struct err err = ERR_INIT;
+    (void)state;
+    assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
+    struct given given = {model, analysis, plan_options_default};
+    given.options.iterations = 2;
+    AUTO(plan) struct plan *plan = plan_by(&given, "oa");
+    assert_int_equal(plan->status, PLAN_OPTIMAL);
+    assert_true(plan->cut && !strstr(plan->why, "before the proof"));
+    given.options.iterations = plan->iterations;
+    AUTO(plan) struct plan *again = plan_by(&given, "oa");
+    assert_true(again->cut && again->iterations == plan->iterations);
+    assert_memory_equal(again->placement, plan->placement,
+                        plan->n_placement * sizeof *plan->placement);
+}
+
 /* The time is over before the search begins: packed greedily all the same. */
 static void test_oa_when_time_is_over_then_better_than_nothing(void **state)
 {
@@ -579,6 +614,8 @@ int main(void)
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
         cmocka_unit_test(test_search_when_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_oa_when_services_are_cut_then_same_bytes_by_its_counts),
+        cmocka_unit_test(test_planners_when_their_bound_is_cut_then_same_bytes_by_its_counts),
+        cmocka_unit_test(test_oa_when_ended_early_at_its_bound_then_optimal_and_cut),
         cmocka_unit_test(test_oa_when_time_is_over_then_better_than_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
