@@ -400,6 +400,32 @@ static void oa_work(void *ctx)
                                : "the solver failed, so the answer of the heuristic");
 }
 
+static bool rule_lists(const struct rule *rule, int host)
+{
+    for (size_t k = 0; k < rule->n_hosts; k++)
+        if (rule->hosts[k] == host)
+            return true;
+    return false;
+}
+
+/* What cannot leave, where a rule does not allow it. */
+static char *oa_forbidden(const struct space *space)
+{
+    const struct model *model = space->model;
+    for (size_t r = 0; r < model->n_rules; r++)
+        for (int i = 0; model->rules[r].kind == RULE_ALLOWED && i < space->n; i++) {
+            const struct instance *one = &model->instances[i];
+            if (!space->fixed[i] || one->service != model->rules[r].services[0] ||
+                rule_lists(&model->rules[r], space->start[i]))
+                continue;
+            return mem_printf("rules[%zu] (allowed, of %s) does not hold on %s, which %s cannot "
+                              "leave (%s)",
+                              r, model->services[one->service].name,
+                              model->hosts[space->start[i]].name, one->name, space->fixed_why[i]);
+        }
+    return NULL;
+}
+
 /* An over-full host, or one that breaks a rule by what cannot leave: nothing can mend it. The text
  * names host and instance. */
 static char *oa_hopeless(const struct space *space, const struct plan_options *options)
@@ -414,7 +440,8 @@ static char *oa_hopeless(const struct space *space, const struct plan_options *o
                 return mem_printf("host %s is over its capacity by what cannot leave it (%s: %s)",
                                   space->model->hosts[space->start[i]].name,
                                   space->model->instances[i].name, space->fixed_why[i]);
-    return hubs_impossible(space, options);
+    char *forbidden = oa_forbidden(space);
+    return forbidden ? forbidden : hubs_impossible(space, options);
 }
 
 static int oa_without(struct space *space, const struct plan_options *options, char *why,

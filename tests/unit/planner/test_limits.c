@@ -155,6 +155,17 @@ static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **st
     check("hba", text, PLAN_FEASIBLE, "; host h2 stays over its capacity (cpu)");
 }
 
+static void test_oa_when_what_stays_is_not_allowed_then_rule_and_instance(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 1) ","
+        ONE("b", "B", "\"h2\"", 1) "],\"rules\":["
+        "{\"kind\":\"allowed\",\"service\":\"B\",\"hosts\":[\"h1\"]}]}";
+    (void)state;
+    check("oa", text, PLAN_INFEASIBLE,
+          "rules[0] (allowed, of B) does not hold on h2, which b cannot leave (");
+}
+
 static void test_plan_when_a_rule_stays_broken_then_said_and_no_optimum(void **state)
 {
     static const char text[] =
@@ -265,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
         cmocka_unit_test(test_auto_when_time_is_short_then_hubs),
+        cmocka_unit_test(test_oa_when_what_stays_is_not_allowed_then_rule_and_instance),
         cmocka_unit_test(test_plan_when_a_rule_stays_broken_then_said_and_no_optimum),
         cmocka_unit_test(test_plan_when_nothing_can_come_together_then_no_gap),
         cmocka_unit_test(test_plan_when_there_is_no_host_then_infeasible),
