@@ -215,8 +215,10 @@ struct keeper {
     int (*marks)(void *ctx, const struct app_scope *app,
                  void (*each)(void *arg, const struct keeper_mark *mark), void *arg,
                  struct err *err);
-    /* As well as it can: nothing depends on it. */
+    /* As well as it can, and perhaps only with the next flush() or turn(): nothing depends on it. */
     void (*announce)(void *ctx, const struct announcement *what);
+    /* What was announced and not told yet is told now. NULL: announce() does so. */
+    void (*flush)(void *ctx);
     /* Where it wants to be reached; false: nowhere. Borrowed until close(). */
     bool (*address)(void *ctx, struct keeper_address *out);
     /* The answer to a POST: an HTTP status, and a JSON document appended to *out. */

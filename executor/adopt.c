@@ -94,8 +94,7 @@ static void orphan_end(struct kept *kept, size_t at, const char *state, const ch
                                       .reason = text,
                                       .bad = bad};
     kept_say(kept, o->app, "adopted", line);
-    if (kept->orchestrator->keeper->announce)
-        kept->orchestrator->keeper->announce(kept->ctx, &what);
+    kept_tell(kept, &what);
     orphan_wipe(o);
     memmove(o, o + 1, (--a->n - at) * sizeof *o);
 }

@@ -243,10 +243,26 @@ static void keep_sweep(struct keep *keep)
     }
 }
 
+static void flush(struct kept *kept)
+{
+    const struct keeper *keeper = kept->orchestrator->keeper;
+    if (kept->ctx && keeper->flush)
+        keeper->flush(kept->ctx);
+}
+
+void kept_tell(struct kept *kept, const struct announcement *what)
+{
+    if (!kept->orchestrator->keeper->announce)
+        return;
+    kept->orchestrator->keeper->announce(kept->ctx, what);
+    flush(kept);
+}
+
 void kept_leave(struct kept *kept)
 {
     if (!kept)
         return;
+    flush(kept);
     kept->users--;
     if (kept->keep)
         keep_sweep(kept->keep);

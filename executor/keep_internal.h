@@ -55,6 +55,8 @@ struct kept {
 
 /* An `events` row (a line of the log in a filter). */
 void kept_say(struct kept *kept, const char *app, const char *kind, const char *text);
+/* Tells the people of the cluster at once. */
+void kept_tell(struct kept *kept, const struct announcement *what);
 
 /* keep_listen.c: opens what the keeper wants to listen on, again where its certificate has changed.
  */

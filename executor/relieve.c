@@ -102,8 +102,7 @@ static void tell(void *arg, const struct relief *relief)
                                       .state = relief->done ? "pin taken off" : "pin does harm",
                                       .reason = relief->why,
                                       .bad = !relief->done};
-    if (kept->orchestrator->keeper->announce)
-        kept->orchestrator->keeper->announce(kept->ctx, &what);
+    kept_tell(kept, &what);
 }
 
 /* --- looking --- */

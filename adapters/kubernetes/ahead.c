@@ -54,12 +54,17 @@ static struct ahead_one *find(struct ahead *ahead, const char *path)
     return NULL;
 }
 
-void ahead_ask(struct ahead *ahead, struct http *http, char *path, size_t max_bytes)
+static bool is_open(struct ahead *ahead, struct http *http)
 {
     struct err why = ERR_INIT; /* whoever asks for it in earnest is told */
     if (!ahead->gather)
         ahead->gather = gather_new(http, WIDTH, &why);
-    if (!ahead->gather || find(ahead, path)) {
+    return ahead->gather != NULL;
+}
+
+void ahead_ask(struct ahead *ahead, struct http *http, char *path, size_t max_bytes)
+{
+    if (!is_open(ahead, http) || find(ahead, path)) {
         free(path);
         return;
     }
@@ -114,4 +119,21 @@ int ahead_send(struct ahead *ahead, const char *method, const char *path, const 
     int rc = take(now, out, err);
     gathered_free(now);
     return rc;
+}
+
+void ahead_post_all(struct ahead *ahead, struct http *http, const char *const *paths,
+                    const char *const *bodies, size_t n)
+{
+    AUTO_FREE struct gathered **sent = mem_array(n, sizeof *sent);
+    if (!is_open(ahead, http))
+        return;
+    for (size_t i = 0; i < n; i++)
+        sent[i] = gather_send(ahead->gather, "POST", paths[i], "application/json", bodies[i],
+                              strlen(bodies[i]));
+    for (size_t i = 0; i < n; i++) {
+        const struct http_answer *answer;
+        struct err lost = ERR_INIT;
+        (void)gather_wait(sent[i], &answer, &lost);
+        gathered_free(sent[i]);
+    }
 }

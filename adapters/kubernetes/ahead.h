@@ -29,6 +29,9 @@ int ahead_get(struct ahead *ahead, const char *path, size_t max_bytes, struct ht
               struct err *err);
 /* The answer that was asked for, and it stays. ERR_NOT_FOUND: there is none. */
 int ahead_peek(struct ahead *ahead, const char *path, struct http_answer *out, struct err *err);
+/* Posts them all at the same time and waits for all; what is refused or lost stays so. */
+void ahead_post_all(struct ahead *ahead, struct http *http, const char *const *paths,
+                    const char *const *bodies, size_t n);
 int ahead_send(struct ahead *ahead, const char *method, const char *path, const char *content_type,
                const char *body, size_t size, struct http_answer *out, struct err *err);
 

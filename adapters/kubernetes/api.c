@@ -389,6 +389,17 @@ int kube_api_send(struct kube_api *api, const char *method, const char *path,
     return call_object(api, &call, out, status, err);
 }
 
+void kube_api_post_all(struct kube_api *api, const char *const *paths, const char *const *bodies,
+                       size_t n)
+{
+    struct http *http;
+    struct err lost = ERR_INIT;
+    kube_api_ahead_end(api);
+    if (n > 0 && kube_api_connect(api, false, &http, &lost) == 0 &&
+        !(api->may_write && api->may_write(api->may_write_ctx, &lost)))
+        ahead_post_all(&api->ahead, http, paths, bodies, n);
+}
+
 /* --- lists --- */
 
 static char *page_path(const char *path, const char *next)

@@ -95,6 +95,10 @@ int kube_api_list(struct kube_api *api, const char *path,
                   int (*page)(void *ctx, const json_t *list, bool again, struct err *err),
                   void *ctx, char **version, struct kube_status *status, struct err *err);
 
+/* Posts objects all at the same time, as well as it can: nothing tells what became of them. */
+void kube_api_post_all(struct kube_api *api, const char *const *paths, const char *const *bodies,
+                       size_t n);
+
 /* Asks for it now, together with all else that is asked for ahead, and keeps the answer for the next
  * kube_api_get() of the same path, or for the first page of the next kube_api_list(). Errors come
  * there. */

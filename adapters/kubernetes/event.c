@@ -140,18 +140,52 @@ json_t *event_encode(const json_t *workload, const char *kind, const struct anno
                      "note", note.data, "type", what->bad ? "Warning" : "Normal");
 }
 
-int event_post(struct kube_api *api, const struct announcement *what, const char *reporter,
-               struct err *err)
+/* The place of the workload that is meant most often; NULL: the name is none. Caller frees. */
+static char *likely_path(const char *service)
+{
+    struct service_name name;
+    if (service_name_parse(service, &name) < 0 || name.kind)
+        return NULL;
+    AUTO_FREE char *space = mem_strndup(name.space, name.space_size);
+    AUTO_FREE char *plain = kube_api_path("apps/v1", space, kinds[0].plural, name.name);
+    return mem_printf("%s?resourceVersion=0", plain);
+}
+
+/* The Event's text and where it is posted; NULL: nobody knows the workload. Caller frees both. */
+static char *body_of(struct kube_api *api, const struct announcement *what, const char *reporter,
+                     char **path)
 {
     AUTO_JSON json_t *workload = NULL;
     const char *plural;
-    if (event_workload(api, what->service, true, &workload, &plural, err) < 0)
-        return -1;
+    struct err unknown = ERR_INIT;
+    if (event_workload(api, what->service, true, &workload, &plural, &unknown) < 0)
+        return NULL;
     AUTO_JSON json_t *event =
         event_encode(workload, kind_of(plural), what, reporter, clock_wall_ms());
     const char *space = kube_text(kube_get(workload, "metadata"), "namespace");
-    AUTO_FREE char *path = kube_api_path("events.k8s.io/v1", space, "events", NULL);
-    if (!event)
-        return err_set(err, ERR_INTERNAL, "%s: no event of it", what->service);
-    return kube_api_send(api, "POST", path, "application/json", event, NULL, NULL, err);
+    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+    if (text)
+        *path = kube_api_path("events.k8s.io/v1", space, "events", NULL);
+    return text;
+}
+
+void event_post_all(struct kube_api *api, const struct announcement *whats, size_t n,
+                    const char *reporter)
+{
+    AUTO_FREE char **paths = mem_array(n, sizeof *paths), **bodies = mem_array(n, sizeof *bodies);
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *path = likely_path(whats[i].service);
+        if (path)
+            kube_api_ahead_get(api, path);
+    }
+    for (size_t i = 0; i < n; i++) {
+        bodies[known] = body_of(api, &whats[i], reporter, &paths[known]);
+        known += bodies[known] != NULL;
+    }
+    kube_api_post_all(api, (const char *const *)paths, (const char *const *)bodies, known);
+    for (size_t i = 0; i < known; i++) {
+        free(paths[i]);
+        free(bodies[i]);
+    }
 }

@@ -26,8 +26,8 @@ int event_workload(struct kube_api *api, const char *service, bool recent, json_
  */
 json_t *event_encode(const json_t *workload, const char *kind, const struct announcement *what,
                      const char *reporter, int64_t now_ms);
-/* Finds the workload and posts. -1: *err says why not; nothing depends on it. */
-int event_post(struct kube_api *api, const struct announcement *what, const char *reporter,
-               struct err *err);
+/* Finds the workloads and posts, each at the same time. Nothing depends on it. */
+void event_post_all(struct kube_api *api, const struct announcement *whats, size_t n,
+                    const char *reporter);
 
 #endif

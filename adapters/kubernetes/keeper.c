@@ -17,28 +17,86 @@
 
 /* Without a lease the ConfigMap is still looked at; a person waits no longer than this for it. */
 #define LOOK_MS 2000
+/* So many Events are posted together. */
+#define EVENTS 16
 
 struct kube_keeper {
     char *name; /* of the source, for messages */
-    struct kube_api *lease_api, *api;
+    struct kube_api *lease_api, *api, *event_api;
     struct lease *lease;                                   /* NULL: none is wanted */
     char *identity, *lease_name, *pause_name, *pause_path; /* pause_*: NULL: not looked for */
     bool events, paused;
+    struct announcement said[EVENTS]; /* to be posted; texts owned */
+    size_t n_said;
+    bool posting; /* a turn may come while answers are waited for */
     char lease_trouble[160], pause_trouble[160];
     struct wishes *wishes; /* NULL: moves whole services */
     char *listen, *cert_file, *key_file;
 };
+
+/* --- Events --- */
+
+static char *text_of(const char *text)
+{
+    return text ? mem_strdup(text) : NULL;
+}
+
+static void said_wipe(struct announcement *said)
+{
+    free((char *)said->service);
+    free((char *)said->instance);
+    free((char *)said->target);
+    free((char *)said->state);
+    free((char *)said->reason);
+}
+
+static void keeper_flush(void *ctx)
+{
+    struct kube_keeper *k = ctx;
+    struct announcement said[EVENTS];
+    struct err ignored = ERR_INIT;
+    if (k->posting || k->n_said == 0)
+        return;
+    size_t n = k->n_said;
+    memcpy(said, k->said, n * sizeof *said);
+    k->n_said = 0;
+    k->posting = true;
+    if (kube_keeper_may_write(k, &ignored) == 0)
+        event_post_all(k->event_api, said, n, k->identity);
+    k->posting = false;
+    for (size_t i = 0; i < n; i++)
+        said_wipe(&said[i]);
+}
+
+static void keeper_announce(void *ctx, const struct announcement *what)
+{
+    struct kube_keeper *k = ctx;
+    if (!k->events || k->n_said == EVENTS) /* full: only while others are being posted */
+        return;
+    k->said[k->n_said++] = (struct announcement){.cycle = what->cycle,
+                                                 .seq = what->seq,
+                                                 .service = text_of(what->service),
+                                                 .instance = text_of(what->instance),
+                                                 .target = text_of(what->target),
+                                                 .state = text_of(what->state),
+                                                 .reason = text_of(what->reason),
+                                                 .bad = what->bad};
+    if (k->n_said == EVENTS)
+        keeper_flush(k);
+}
 
 static void keeper_close(void *ctx)
 {
     struct kube_keeper *k = ctx;
     if (!k)
         return;
+    keeper_flush(k);
     if (k->lease)
         lease_release(k->lease);
     lease_free(k->lease);
     kube_api_close(k->lease_api);
     kube_api_close(k->api);
+    kube_api_close(k->event_api);
     wishes_free(k->wishes);
     free(k->name);
     free(k->identity);
@@ -111,7 +169,8 @@ static int keeper_open(const struct source *source, int64_t pid, void **ctx, str
     k->name = mem_strdup(source->name);
     k->identity = lease_identity(pid);
     k->events = strcmp(source_option(source, "events", "true"), "false") != 0;
-    if (open_lease(k, source, err) || open_quick(source, 5000, &k->api, err)) {
+    if (open_lease(k, source, err) || open_quick(source, 5000, &k->api, err) ||
+        open_quick(source, 5000, &k->event_api, err)) {
         keeper_close(k);
         return -1;
     }
@@ -185,6 +244,7 @@ static int64_t keeper_turn(void *ctx, struct keeper_state *out)
     }
     if (k->pause_path)
         look_for_pause(k);
+    keeper_flush(k);
     out->paused = k->paused;
     tell(k, out);
     return pause_ms;
@@ -216,16 +276,6 @@ static int keeper_marks(void *ctx, const struct app_scope *app,
     return kube_marks(k->api, app, each, arg, err);
 }
 
-/* --- Events --- */
-
-static void keeper_announce(void *ctx, const struct announcement *what)
-{
-    struct kube_keeper *k = ctx;
-    struct err ignored = ERR_INIT;
-    if (k->events && kube_keeper_may_write(k, &ignored) == 0)
-        (void)event_post(k->api, what, k->identity, &ignored);
-}
-
 /* --- the webhook --- */
 
 static bool replica_address(void *ctx, struct keeper_address *out)
@@ -252,6 +302,7 @@ const struct keeper kubernetes_keeper = {
     .may_write = kube_keeper_may_write,
     .marks = keeper_marks,
     .announce = keeper_announce,
+    .flush = keeper_flush,
     .close = keeper_close,
 };
 
@@ -260,6 +311,7 @@ const struct keeper kubernetes_replica_keeper = {
     .turn = keeper_turn,
     .may_write = kube_keeper_may_write,
     .announce = keeper_announce,
+    .flush = keeper_flush,
     .address = replica_address,
     .answer = replica_answer,
     .close = keeper_close,

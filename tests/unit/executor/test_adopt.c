@@ -54,9 +54,9 @@ static int marks(void *ctx, const struct app_scope *app,
     return 0;
 }
 
-static void announce(void *ctx, const struct announcement *what)
+void kept_tell(struct kept *kept, const struct announcement *what)
 {
-    (void)ctx;
+    (void)kept;
     snprintf(world.announced, sizeof world.announced, "%s", what->state);
 }
 
@@ -92,7 +92,7 @@ static int undo(void *ctx, const struct placement *p, const char *saved, struct 
     return world.undo ? err_set(err, world.undo, "somebody else's by now") : 0;
 }
 
-static const struct keeper keeper = {.marks = marks, .announce = announce};
+static const struct keeper keeper = {.marks = marks};
 static const struct orchestrator orchestrator = {.name = "fake",
                                                  .marks = true,
                                                  .open = fake_open,
