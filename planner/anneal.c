@@ -19,6 +19,8 @@ bool effort_spend(struct effort *effort, int64_t n)
     int64_t now = clock_mono_ms();
     if (effort->limit < 0 && now >= effort->deadline_ms)
         return effort->cut = true;
+    if (effort->share && share_ends(effort->share, effort->done))
+        return effort->cut = true;
     if (effort->progress && now - effort->reported_ms >= 500) {
         effort->reported_ms = now;
         if (effort->progress(effort->progress_ctx, effort->done, "searching") < 0)

@@ -6,6 +6,7 @@
 #define REMAP_PLANNER_ANNEAL_H
 
 #include "planner/rng.h"
+#include "planner/share.h"
 #include "planner/space.h"
 
 struct value;
@@ -23,6 +24,7 @@ struct effort {
     void (*found)(void *ctx, const int *at, const struct value *value);
     void *found_ctx;
     _Atomic int64_t *count; /* follows `done`, for who may end this process; may be NULL */
+    struct share *share;    /* where this is a part of a search: its end (share.h); may be NULL */
 };
 
 /* Counts n more iterations; true when the search should end. Looks at the clock. */

@@ -14,17 +14,21 @@
 #include <unistd.h>
 #include "model/base/clock.h"
 
+/* A number that is told again and again: the newest, and what it was before the count of that. */
+struct told {
+    _Atomic uint64_t now, before; /* bits of doubles */
+    _Atomic int64_t count;
+};
+
 /* Placements are written to the slot not in use, then `turn` says which is good. */
 struct finding {
     size_t size;
     int n;
     _Atomic int turn; /* 0: none, 1 or 2: slot of the best */
-    _Atomic uint64_t bound, within; /* bits of doubles */
-    _Atomic int64_t iterations, hosts;
+    struct told bound, within, hosts, marks[FINDING_MARKS];
+    _Atomic int64_t iterations;
     _Atomic int done;
     _Atomic int64_t count;
-    _Atomic uint64_t bound_old; /* before bound_count; the newest of that count is `bound` */
-    _Atomic int64_t bound_count;
     bool cut, proven, killed, failed, counted;
     char why[200];
     struct value best[2];
@@ -46,6 +50,27 @@ static double double_of(uint64_t bits)
     return value;
 }
 
+static void told_init(struct told *told, double value)
+{
+    atomic_store(&told->now, bits_of(value));
+    atomic_store(&told->before, bits_of(value));
+}
+
+static void told_set(struct told *told, int64_t count, double value)
+{
+    if (atomic_load(&told->count) != count) {
+        atomic_store(&told->before, atomic_load(&told->now));
+        atomic_store(&told->count, count);
+    }
+    atomic_store(&told->now, bits_of(value));
+}
+
+static double told_before(const struct told *told, int64_t count)
+{
+    bool newer = atomic_load(&told->count) >= count;
+    return double_of(atomic_load(newer ? &told->before : &told->now));
+}
+
 struct finding *finding_new(int n_instances)
 {
     size_t size = sizeof(struct finding) + 2 * (size_t)n_instances * sizeof(int);
@@ -55,9 +80,9 @@ struct finding *finding_new(int n_instances)
         return NULL;
     finding->size = size;
     finding->n = n_instances;
-    finding_bound(finding, INFINITY);
-    atomic_store(&finding->bound_old, bits_of(INFINITY));
-    finding_within(finding, INFINITY);
+    told_init(&finding->bound, INFINITY);
+    told_init(&finding->within, INFINITY);
+    told_init(&finding->hosts, 0);
     return finding;
 }
 
@@ -82,12 +107,7 @@ void finding_put(struct finding *finding, const int *at, const struct value *bes
 
 void finding_bound(struct finding *finding, double bound)
 {
-    int64_t count = atomic_load(&finding->count);
-    if (atomic_load(&finding->bound_count) != count) {
-        atomic_store(&finding->bound_old, atomic_load(&finding->bound));
-        atomic_store(&finding->bound_count, count);
-    }
-    atomic_store(&finding->bound, bits_of(bound));
+    told_set(&finding->bound, atomic_load(&finding->count), bound);
 }
 
 _Atomic int64_t *finding_count(struct finding *finding, const int *at, const struct value *first)
@@ -102,12 +122,17 @@ _Atomic int64_t *finding_count(struct finding *finding, const int *at, const str
 
 void finding_within(struct finding *finding, double bound)
 {
-    atomic_store(&finding->within, bits_of(bound));
+    told_set(&finding->within, atomic_load(&finding->count), bound);
 }
 
 void finding_hosts(struct finding *finding, int64_t fewest)
 {
-    atomic_store(&finding->hosts, fewest);
+    told_set(&finding->hosts, atomic_load(&finding->count), (double)fewest);
+}
+
+void finding_mark(struct finding *finding, int which, int mark)
+{
+    told_set(&finding->marks[which], atomic_load(&finding->count), mark);
 }
 
 void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
@@ -146,15 +171,31 @@ bool finding_get_before(const struct finding *finding, int64_t count, int *at,
 
 double finding_bound_before(const struct finding *finding, int64_t count)
 {
-    bool newer = atomic_load(&finding->bound_count) >= count;
-    return double_of(atomic_load(newer ? &finding->bound_old : &finding->bound));
+    return told_before(&finding->bound, count);
+}
+
+double finding_within_before(const struct finding *finding, int64_t count)
+{
+    return told_before(&finding->within, count);
+}
+
+int64_t finding_hosts_before(const struct finding *finding, int64_t count)
+{
+    return (int64_t)told_before(&finding->hosts, count);
+}
+
+int finding_mark_before(const struct finding *finding, int which, int64_t count)
+{
+    return (int)told_before(&finding->marks[which], count);
 }
 
 struct finding_end finding_end(const struct finding *finding)
 {
-    struct finding_end end = {.bound = double_of(atomic_load(&finding->bound)),
-                              .within = double_of(atomic_load(&finding->within)),
-                              .hosts = atomic_load(&finding->hosts)};
+    struct finding_end end = {.bound = double_of(atomic_load(&finding->bound.now)),
+                              .within = double_of(atomic_load(&finding->within.now)),
+                              .hosts = (int64_t)double_of(atomic_load(&finding->hosts.now))};
+    for (int k = 0; k < FINDING_MARKS; k++)
+        end.marks[k] = (int)double_of(atomic_load(&finding->marks[k].now));
     end.iterations = atomic_load(&finding->iterations);
     end.cut = true;
     end.count = atomic_load(&finding->count);

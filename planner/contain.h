@@ -18,6 +18,9 @@ void finding_bound(struct finding *finding, double bound);
 /* No placement on at most as many hosts as the best one scores more. */
 void finding_within(struct finding *finding, double bound);
 void finding_hosts(struct finding *finding, int64_t fewest); /* no placement uses less */
+/* Where part `which` of the search ended by the clock (share.h). */
+#define FINDING_MARKS 2
+void finding_mark(struct finding *finding, int which, int mark);
 void finding_done(struct finding *finding, int64_t iterations, bool cut, bool proven,
                   const char *why);
 /* For effort.count: what is put bears the count at which it was found, so that a search that was ended
@@ -27,10 +30,13 @@ _Atomic int64_t *finding_count(struct finding *finding, const int *at, const str
 
 /* Parent side, after contain_run(). */
 bool finding_get(const struct finding *finding, int *at, struct value *best);
-/* The best that was put before the count was reached, and the bound then. */
+/* The best that was put before the count was reached, and the bounds then. */
 bool finding_get_before(const struct finding *finding, int64_t count, int *at,
                         struct value *best);
 double finding_bound_before(const struct finding *finding, int64_t count);
+double finding_within_before(const struct finding *finding, int64_t count);
+int64_t finding_hosts_before(const struct finding *finding, int64_t count);
+int finding_mark_before(const struct finding *finding, int which, int64_t count);
 struct finding_end {
     double bound;       /* INFINITY: none */
     double within;      /* as finding_within(); INFINITY: none */
@@ -39,6 +45,7 @@ struct finding_end {
     bool cut, proven;
     bool killed, failed; /* ended for its time or on request; by its own fault */
     int64_t count;       /* the last one, however it ended */
+    int marks[FINDING_MARKS]; /* as finding_mark(); 0: none */
     char why[200];       /* how the search went, one line */
 };
 struct finding_end finding_end(const struct finding *finding);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/base/clock.h"
 #include "planner/bound.h"
 #include "planner/contain.h"
 #include "planner/cover.h"
@@ -32,6 +31,12 @@
 #define STAR_NODES 200000
 /* Of the time, for one search of affinity on few hosts. */
 #define NARROW_SHARE 15
+/* Counts of fewest_pack() per ms of the time limit: some 15 % of it. */
+#define PACK_PER_MS 2000
+/* Parts of the search for fewest hosts that the clock may end: their marks (share.h) go with the counts
+ * of a plan that was cut. */
+enum { PART_COVER, PART_ANYWHERE };
+#define MARKS_ALL (SHARE_MARKS * SHARE_MARKS)
 /* Up to here a greedy answer takes less than some 20 ms. */
 #define GREEDY_INSTANCES 5000
 /* Beyond, the covering problem does not converge in any time that there is. */
@@ -55,6 +60,7 @@ struct oa {
     int *any_at;
     struct value any;
     bool fewest, packed, anywhere, limited;
+    int until[FINDING_MARKS]; /* where these parts end again; -1: by the clock */
     double within;
     int64_t hosts_bound;
     int *first[FIRST_SEARCHES];
@@ -125,21 +131,17 @@ static void oa_early(void *ctx, const int *at, const struct value *value)
 }
 
 /* The heuristic, first as asked, then with other seeds for patterns. The first sizes itself for half of
- * the time, the others for a fifth each: counts, not clocks, so that the end can be repeated. Where
- * hosts are to be fewest more comes after, and clocks decide. */
+ * the time, the others for a fifth each, for less where hosts are to be fewest and more comes after:
+ * counts, not clocks, so that the end can be repeated. */
 static void oa_heuristics(struct oa *oa)
 {
     struct effort part = oa->effort;
     part.found = oa_early;
     part.found_ctx = oa;
-    int64_t now = clock_mono_ms(), left = oa->effort.deadline_ms - now;
     for (int k = 0; k < FIRST_SEARCHES; k++) {
         struct plan_options options = *oa->options;
-        int share = k == 0 ? 2 : 5;
-        if (oa->fewest)
-            part.deadline_ms = now + left / share;
-        else
-            options.time_limit_ms = options.time_limit_ms / share + 1;
+        int share = k == 0 ? (oa->fewest ? 3 : 2) : oa->fewest ? 8 : 5;
+        options.time_limit_ms = options.time_limit_ms / share + 1;
         struct value value;
         int *at = mem_array((size_t)oa->space->n, sizeof *at);
         options.seed += (uint64_t)k * 1000003;
@@ -154,7 +156,7 @@ static void oa_heuristics(struct oa *oa)
             break;
     }
     oa->effort.done = part.done;
-    oa->effort.cut = part.cut && (oa->effort.limit >= 0 || !oa->fewest);
+    oa->effort.cut = part.cut;
 }
 
 static double oa_found(void *ctx, const int *host_of_item)
@@ -243,21 +245,6 @@ static void oa_keep_hosts(struct oa *oa, int64_t bound)
     }
 }
 
-/* A part of the search that ends with its share of the time that is left. */
-static struct effort effort_part(const struct effort *whole, int percent)
-{
-    int64_t now = clock_mono_ms();
-    struct effort part = *whole;
-    part.deadline_ms = now + (whole->deadline_ms - now) * percent / 100;
-    return part;
-}
-
-static void effort_join(struct effort *whole, const struct effort *part)
-{
-    whole->done = part->done;
-    whole->cut = part->cut && whole->limit >= 0;
-}
-
 /* Prices of the covering problem prove what no sum of sizes does. */
 static void oa_cover(struct oa *oa)
 {
@@ -280,28 +267,29 @@ static void oa_cover(struct oa *oa)
     for (int k = 0; k < parts->n_kinds; k++)
         for (int h = 0; h < parts->kinds[k].count; h++)
             used[k] += stays[parts->kinds[k].hosts[h]];
-    struct effort part = effort_part(&oa->effort, 25);
+    struct share share;
+    struct effort part = share_of_time(&share, &oa->effort, 25, oa->until[PART_COVER]);
     oa_keep_hosts(oa, cover_bound(parts, used, at, oa->best.hosts, &part));
-    effort_join(&oa->effort, &part);
+    finding_mark(oa->finding, PART_COVER, share_join(&oa->effort, &part));
 }
 
 /* Fewer hosts, then affinity on these, then the proof that there are no fewer. */
 static void oa_fewest(struct oa *oa)
 {
     int before = oa->best.hosts;
-    struct effort part = effort_part(&oa->effort, 15);
+    struct share share;
+    struct effort part =
+        share_of_counts(&share, &oa->effort, oa->options->time_limit_ms * PACK_PER_MS);
     fewest_pack(oa->space, oa->options, oa->hosts_bound, &part, oa->best_at, &oa->best);
-    effort_join(&oa->effort, &part);
+    share_join(&oa->effort, &part);
     finding_put(oa->finding, oa->best_at, &oa->best);
     oa->packed = oa->best.hosts < before;
     for (int k = 0; k < FIRST_SEARCHES - 1 && oa->packed && !oa->effort.cut; k++) {
         struct plan_options options = *oa->options;
         options.seed += (uint64_t)k * 1000003;
         options.time_limit_ms = options.time_limit_ms * NARROW_SHARE / 200 + 1; /* sizes its rounds */
-        part = effort_part(&oa->effort, NARROW_SHARE);
         AUTO_FREE int *at = mem_array((size_t)oa->space->n, sizeof *at);
-        fewest_search(oa->space, &options, &part, at, oa->best_at, &oa->best);
-        effort_join(&oa->effort, &part);
+        fewest_search(oa->space, &options, &oa->effort, at, oa->best_at, &oa->best);
         free(oa->first[k + 1]);
         oa->first[k + 1] = steal(at);
         finding_put(oa->finding, oa->best_at, &oa->best);
@@ -337,13 +325,15 @@ static int oa_tree(struct oa *oa, struct effort *effort)
  * again with as many hosts as the best one has, which takes long where they are nearly full. */
 static int oa_trees_fewest(struct oa *oa)
 {
-    struct effort part = effort_part(&oa->effort, oa->packed ? 25 : 75);
+    struct share share;
+    struct effort part = share_of_time(&share, &oa->effort, oa->packed ? 25 : 75,
+                                       oa->until[PART_ANYWHERE]);
     oa->any_at = mem_dup(oa->best_at, (size_t)oa->space->n * sizeof *oa->any_at);
     oa->any = oa->best;
     oa->any.objective = OBJECTIVE_AFFINITY;
     oa->anywhere = true;
     int result = oa_tree(oa, &part);
-    effort_join(&oa->effort, &part);
+    finding_mark(oa->finding, PART_ANYWHERE, share_join(&oa->effort, &part));
     free(oa->any_at);
     oa->anywhere = false;
     if (oa_proven(oa) || result < 0)
@@ -353,6 +343,11 @@ static int oa_trees_fewest(struct oa *oa)
     oa->limited = true;
     parts_limit(oa->parts, oa->best.hosts);
     return oa_tree(oa, &oa->effort);
+}
+
+static bool is_fewest(const struct plan_options *options)
+{
+    return options->objective == OBJECTIVE_HOSTS && options->max_moves < 0;
 }
 
 /* What runs in the child. */
@@ -369,7 +364,7 @@ static void oa_work(void *ctx)
     oa->place = place_new(oa->space, oa->space->start);
     if (oa->parts && oa->parts->n > 0 && !limited && affinity)
         oa_star(oa);
-    oa->fewest = !affinity && !limited;
+    oa->fewest = is_fewest(oa->options);
     if (oa->fewest)
         oa_keep_hosts(oa, bound_hosts(oa->model, oa->options->move_stateful, true));
     if (!oa_proven(oa))
@@ -484,24 +479,54 @@ static void oa_fewest_told(const struct finding_end *end, const struct value *be
         out->affinity_bound_hosts = within > out->affinity_after ? within : out->affinity_after;
 }
 
+/* `iterations` of a plan that was cut: twice the count, and one more where the search was killed; for
+ * fewest hosts that and the marks of its parts. */
+static int64_t oa_code(const struct plan_options *options, const struct finding_end *end)
+{
+    int64_t code = 2 * end->iterations + end->killed;
+    if (!is_fewest(options))
+        return code;
+    code = code < OA_COUNTS_WHOLE / MARKS_ALL ? code : OA_COUNTS_WHOLE / MARKS_ALL - 1;
+    return code * MARKS_ALL + end->marks[PART_COVER] * SHARE_MARKS + end->marks[PART_ANYWHERE];
+}
+
+/* The same without the marks; -1: not a repetition. */
+static int64_t oa_code_given(const struct plan_options *options)
+{
+    bool marks = is_fewest(options) && options->iterations >= 0;
+    return marks ? options->iterations / MARKS_ALL : options->iterations;
+}
+
+static void oa_marks_given(struct oa *oa)
+{
+    int64_t marks = oa->options->iterations;
+    bool given = marks >= 0;
+    oa->until[PART_COVER] = given ? (int)(marks / SHARE_MARKS % SHARE_MARKS) : -1;
+    oa->until[PART_ANYWHERE] = given ? (int)(marks % SHARE_MARKS) : -1;
+}
+
 /* What counts of a search that was ended: of one that ended itself all, of one that was killed what it
- * had before its last count, for what it did after that nobody knows. `iterations` of the plan says
- * both: twice the count, and one more where it was killed. A fault of the solver ends it at the same
- * place again: that is no cut. */
+ * had before its last count, for what it did after that nobody knows. A fault of the solver ends it at
+ * the same place again: that is no cut. */
 static void oa_end_read(const struct finding *finding, const struct plan_options *options,
                         const struct value *first, struct finding_end *end, int *best_at,
                         struct value *best)
 {
-    end->killed |= end->cut && options->iterations >= 0 && options->iterations % 2 == 1;
+    int64_t code = oa_code_given(options);
+    end->killed |= end->cut && code >= 0 && code % 2 == 1;
     end->cut &= !end->failed;
     if (!end->cut || !end->killed) {
         finding_get(finding, best_at, best);
         return;
     }
-    int64_t count = options->iterations >= 0 ? options->iterations / 2 : end->count;
+    int64_t count = code >= 0 ? code / 2 : end->count;
     end->iterations = count;
     end->proven = false;
     end->bound = count > 0 ? finding_bound_before(finding, count) : INFINITY;
+    end->within = count > 0 ? finding_within_before(finding, count) : INFINITY;
+    end->hosts = count > 0 ? finding_hosts_before(finding, count) : 0;
+    for (int k = 0; k < FINDING_MARKS; k++)
+        end->marks[k] = finding_mark_before(finding, k, count);
     if (count > 0)
         finding_get_before(finding, count, best_at, best);
     else
@@ -552,7 +577,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     place->score = place_score_exact(place);
     struct value first = value_of(place, options);
     /* What a solver overruns (1000 ms took up to 1109 ms) ends with the child: what was found is kept. */
-    oa.effort = (struct effort){.limit = options->iterations < 0 ? -1 : options->iterations / 2,
+    oa_marks_given(&oa);
+    oa.effort = (struct effort){.limit = options->iterations < 0 ? -1 : oa_code_given(options) / 2,
                                 .count = finding_count(finding, space->start, &first),
                                 .deadline_ms = plan_deadline_ms(options, model->n_instances, 7)};
     if (contain_run(oa_work, &oa, finding, options, start_ms + options->time_limit_ms * 98 / 100,
@@ -573,7 +599,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;
     if (end.cut)
-        out->iterations = 2 * end.iterations + end.killed;
+        out->iterations = oa_code(options, &end);
     bool named = out->status == PLAN_INFEASIBLE; /* hubs_finish() has said why */
     if (!best.valid && end.proven)
         out->status = PLAN_INFEASIBLE;

@@ -18,6 +18,6 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
                  struct err *err);
 
 /* Counts from here on are of what comes after a whole answer of oa_by_counts(): the bound is refined. */
-#define OA_COUNTS_WHOLE (INT64_C(1) << 40)
+#define OA_COUNTS_WHOLE (INT64_C(1) << 49)
 
 #endif

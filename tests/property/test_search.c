@@ -521,6 +521,29 @@ static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
     assert_true(cuts > 20);
 }
 
+/* Fewest hosts: packing, prices of the covering problem, two trees; parts of it end by the clock too. */
+static void test_oa_when_fewest_hosts_are_cut_then_same_bytes_by_its_counts(void **state)
+{
+    static const int64_t limits_ms[] = {20, 60, 150, 400, 900};
+    int cuts = 0;
+    (void)state;
+    for (int services = 40; services <= 160; services += 40)
+        for (size_t k = 0; k < ARRAY_LEN(limits_ms); k++) {
+            struct mock mock = {.topology = TOPOLOGY_P2P, .services = services, .messages = 3000,
+                                .tight = k % 2, .mem_factor = k % 3 == 2 ? 2.4 : 0,
+                                .seed = (uint64_t)services + k};
+            AUTO(model) struct model *model = mock_model(&mock);
+            AUTO(analysis) struct analysis *analysis = NULL;
+            struct err err = ERR_INIT;
+            assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
+            struct given given = {model, analysis, plan_options_default};
+            given.options.objective = OBJECTIVE_HOSTS;
+            cut_repeats(&given, "oa", limits_ms[k], &cuts);
+        }
+    print_message("%d searches cut\n", cuts);
+    assert_true(cuts > 5);
+}
+
 /* Whole services: the heuristic, the trials or the integer program ended by the clock. */
 static void test_oa_when_services_are_cut_then_same_bytes_by_its_counts(void **state)
 {
@@ -613,6 +636,7 @@ int main(void)
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
         cmocka_unit_test(test_search_when_cut_then_same_bytes_by_its_counts),
+        cmocka_unit_test(test_oa_when_fewest_hosts_are_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_oa_when_services_are_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_planners_when_their_bound_is_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_oa_when_ended_early_at_its_bound_then_optimal_and_cut),
