@@ -20,10 +20,12 @@ static int fit_plan(const struct model *model, const struct analysis *analysis,
                             .progress = options->progress,
                             .progress_ctx = options->progress_ctx};
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);
-    struct value best;
+    struct value best = {.objective = OBJECTIVE_HOSTS};
     packing.objective = OBJECTIVE_HOSTS;
     blind->strict = space->strict = true;
-    hubs_search(blind, &packing, &effort, best_at, &best);
+    AUTO_FREE char *impossible = hubs_impossible(blind, &packing); /* nothing to search for */
+    if (!impossible)
+        hubs_search(blind, &packing, &effort, best_at, &best);
     out->planner = mem_strdup("oa-modified");
     if (best.valid)
         out->why = mem_printf("resources only, %d hosts", best.hosts);

@@ -302,25 +302,42 @@ static char *misfit(const struct space *space)
     return NULL;
 }
 
+/* What a host can hold at most of a dimension, where instances that begin there take `used` of it: that
+ * may stay, though it be too much, and nothing else comes where the host is closed. */
+static double room_at_most(const struct space *space, int host, int d, double used)
+{
+    double cap = (double)space->cap[host * space->dims + d], most = cap > 0 ? cap : 0;
+    if (!space->open[host] && used < most)
+        most = used;
+    return space->strict || most > used ? most : used;
+}
+
 /* Says where all hosts together have less room in some dimension than all instances need; NULL
  * where they have enough. */
 static char *overfull(const struct space *space)
 {
     char needed[LOAD_TEXT_SIZE], had[LOAD_TEXT_SIZE];
+    AUTO_FREE double *used = mem_array((size_t)space->n_hosts, sizeof *used);
     for (int d = 0; d < space->dims; d++) {
         double need = 0, room = 0;
-        for (int i = 0; i < space->n; i++)
-            need += (double)space->need[i * space->dims + d];
+        bool closed = false;
+        for (int h = 0; h < space->n_hosts; h++)
+            used[h] = 0;
+        for (int i = 0; i < space->n; i++) {
+            double one = (double)space->need[i * space->dims + d];
+            need += one;
+            if (space->start[i] >= 0)
+                used[space->start[i]] += one;
+        }
         for (int h = 0; h < space->n_hosts; h++) {
-            double used = 0, cap = (double)space->cap[h * space->dims + d];
-            for (int i = 0; i < space->n && !space->strict; i++)
-                used += space->start[i] == h ? (double)space->need[i * space->dims + d] : 0;
-            room += cap > used ? (cap > 0 ? cap : 0) : used;
+            room += room_at_most(space, h, d, used[h]);
+            closed |= !space->open[h];
         }
         if (need > room * (1 + 1e-12))
-            return mem_printf("all instances need %s of %s, all hosts have %s",
+            return mem_printf("all instances need %s of %s, all hosts have %s%s",
                               load_text(space->dim[d], need, needed),
-                              load_dim_names[space->dim[d]], load_text(space->dim[d], room, had));
+                              load_dim_names[space->dim[d]], load_text(space->dim[d], room, had),
+                              closed ? " (those not schedulable no more than is on them)" : "");
     }
     return NULL;
 }
@@ -467,8 +484,10 @@ static int hubs_plan(const struct model *model, const struct analysis *analysis,
                             .progress = options->progress,
                             .progress_ctx = options->progress_ctx};
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);
-    struct value best;
-    hubs_answer(space, options, &effort, best_at, &best);
+    struct value best = {.objective = options->objective};
+    AUTO_FREE char *impossible = hubs_impossible(space, options); /* nothing to search for */
+    if (!impossible)
+        hubs_answer(space, options, &effort, best_at, &best);
     out->planner = mem_strdup("hubs");
     if (best.valid)
         out->why = mem_printf("groups of partners packed, annealed and put together anew, %lld iterations",

@@ -11,6 +11,10 @@
 #define HOSTS                                                                    \
     "{\"v\":1,\"hosts\":[{\"name\":\"h1\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100}," \
     "{\"name\":\"h2\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100}],"
+#define HOSTS_AND_CLOSED                                                                       \
+    "{\"v\":1,\"hosts\":[{\"name\":\"h1\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100},"           \
+    "{\"name\":\"h2\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100},"                               \
+    "{\"name\":\"h3\",\"cpu_cap_millis\":100,\"mem_cap_bytes\":100,\"schedulable\":false}],"
 #define SERVICES "\"services\":[{\"name\":\"A\"},{\"name\":\"B\",\"stateful\":true}],"
 #define ONE(name, service, host, cpu)                                                            \
     "{\"name\":\"" name "\",\"service\":\"" service "\",\"host\":" host ",\"cpu_used_millis\":" #cpu \
@@ -90,6 +94,33 @@ static void test_plan_when_only_trying_all_shows_it_then_infeasible(void **state
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         check(names[i], text, PLAN_INFEASIBLE, "no placement");
+}
+
+/* All that is needed is compared with all that there is before anything is searched for: of a host that is not
+ * schedulable only what is on it counts. */
+static void test_plan_when_all_need_more_than_there_is_then_said_without_a_search(void **state)
+{
+    static const char text[] =
+        HOSTS_AND_CLOSED SERVICES "\"instances\":[" ONE("a1", "A", "\"h3\"", 20) ","
+        ONE("a2", "A", "null", 70) "," ONE("a3", "A", "null", 70) "," ONE("b", "B", "null", 70) "]}";
+    static const char *const names[] = {"auto", "hubs", "oa", "oa-modified"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int g = 0; g < (i < 3 ? 2 : 1); g++) {
+            struct err err = ERR_INIT;
+            struct plan_options options = plan_options_default;
+            AUTO(model) struct model *model = model_decode(text, strlen(text), &err);
+            AUTO(plan) struct plan *plan = NULL;
+            options.planner = names[i];
+            options.granularity = g ? PER_SERVICE : PER_INSTANCE;
+            if (!model || planner_run(model, NULL, &options, &plan, &err) < 0)
+                fail_msg("%s", err.text);
+            assert_int_equal(plan->status, PLAN_INFEASIBLE);
+            assert_int_equal(plan->iterations, 0);
+            if (!strstr(plan->why, "all instances need 230m of cpu, all hosts have 220m (those not "
+                                   "schedulable no more than is on them)"))
+                fail_msg("%s: \"%s\"", names[i], plan->why);
+        }
 }
 
 #define A_AND_B \
@@ -270,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_when_instance_is_larger_than_hosts_then_infeasible),
         cmocka_unit_test(test_plan_when_only_trying_all_shows_it_then_infeasible),
+        cmocka_unit_test(test_plan_when_all_need_more_than_there_is_then_said_without_a_search),
         cmocka_unit_test(test_plan_when_rules_contradict_then_infeasible),
         cmocka_unit_test(test_hba_when_what_is_nowhere_cannot_be_placed_then_left),
         cmocka_unit_test(test_oa_when_what_stays_is_too_much_then_host_and_instance),
