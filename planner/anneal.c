@@ -5,7 +5,38 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "model/base/clock.h"
+
+static int64_t cpu_us(void)
+{
+    struct timespec ts = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+void effort_begins(struct effort *effort, int64_t after_ms)
+{
+    effort->after_ms = after_ms;
+    effort->began_ms = clock_mono_ms();
+    effort->began_cpu_us = cpu_us();
+}
+
+int64_t effort_longer_ms(int64_t after_ms, int64_t wall_ms, int64_t used_us)
+{
+    int64_t waited_us = wall_ms * 1000 - used_us;
+    return waited_us > 0 ? after_ms * waited_us / (used_us > 1000 ? used_us : 1000) : 0;
+}
+
+/* At least half of the time is for the search. */
+static bool effort_late(struct effort *effort, int64_t now)
+{
+    int64_t left = effort->deadline_ms - now, passed = now - effort->began_ms;
+    if (left <= 0 || effort->after_ms == 0 || left > passed || now == effort->looked_ms)
+        return left <= 0;
+    effort->looked_ms = now;
+    return effort_longer_ms(effort->after_ms, passed, cpu_us() - effort->began_cpu_us) >= left;
+}
 
 bool effort_spend(struct effort *effort, int64_t n)
 {
@@ -17,7 +48,7 @@ bool effort_spend(struct effort *effort, int64_t n)
     if (effort->limit >= 0 && effort->done >= effort->limit)
         return effort->cut = true;
     int64_t now = clock_mono_ms();
-    if (effort->limit < 0 && now >= effort->deadline_ms)
+    if (effort->limit < 0 && effort_late(effort, now))
         return effort->cut = true;
     if (effort->share && share_ends(effort->share, effort->done))
         return effort->cut = true;

@@ -24,9 +24,16 @@ struct effort {
     void (*found)(void *ctx, const int *at, const struct value *value);
     void *found_ctx;
     _Atomic int64_t *count; /* follows `done`, for who may end this process; may be NULL */
+    /* What comes after takes `after_ms` of CPU, and on a busy machine as much longer as the search did
+     * since it began: it ends so much sooner. As effort_begins(). */
+    int64_t after_ms, began_ms, began_cpu_us, looked_ms;
     struct share *share;    /* where this is a part of a search: its end (share.h); may be NULL */
 };
 
+/* Now; in the process that spends it. */
+void effort_begins(struct effort *effort, int64_t after_ms);
+/* How much longer something of `after_ms` takes on a machine that gave `used_us` in `wall_ms`. */
+int64_t effort_longer_ms(int64_t after_ms, int64_t wall_ms, int64_t used_us);
 /* Counts n more iterations; true when the search should end. Looks at the clock. */
 bool effort_spend(struct effort *effort, int64_t n);
 /* Tells of a better placement (host by instance). */

@@ -302,7 +302,7 @@ double bound_counts(const struct space *space, const struct plan_options *option
     if (effort->limit >= 0)
         b.deadline_ms = INT64_MAX;
     if (b.n_rounds > 0 &&
-        contain_run(bounding_run, &b, finding, options, effort->deadline_ms, &err) == 0)
+        contain_run(bounding_run, &b, finding, options, effort->deadline_ms, 0, &err) == 0)
         done = finding_end(finding).count;
     roots_wipe(&b.roots);
     struct finding_end end = finding_end(finding);
@@ -322,7 +322,7 @@ double bound_counts_first(const struct space *space, const struct plan_options *
     counted.iterations = 1; /* ends by its count, not by the clock */
     if (!finding || !roots_init(&b.roots, space))
         return INFINITY;
-    if (contain_run(bounding_run, &b, finding, &counted, INT64_MAX, &err) == 0)
+    if (contain_run(bounding_run, &b, finding, &counted, INT64_MAX, 0, &err) == 0)
         done = finding_end(finding).count;
     roots_wipe(&b.roots);
     return done > 0 ? finding_bound_before(finding, done) : INFINITY;

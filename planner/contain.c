@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "model/base/clock.h"
 
@@ -241,8 +242,22 @@ static void child_end(pid_t child, struct finding *finding, const char *why)
     }
 }
 
+/* At least half of the time is the child's. */
+static bool child_late(pid_t child, int64_t passed_ms, int64_t left_ms, int64_t after_ms)
+{
+    clockid_t clock;
+    struct timespec used = {0};
+    if (left_ms <= 0 || after_ms == 0 || left_ms > passed_ms)
+        return left_ms <= 0;
+    if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return false;
+    int64_t used_us = (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+    return effort_longer_ms(after_ms, passed_ms, used_us) >= left_ms;
+}
+
 int contain_run(void (*work)(void *ctx), void *ctx, struct finding *finding,
-                const struct plan_options *options, int64_t deadline_ms, struct err *err)
+                const struct plan_options *options, int64_t deadline_ms, int64_t after_ms,
+                struct err *err)
 {
     pid_t parent = getpid(), child = fork();
     if (child < 0)
@@ -253,10 +268,10 @@ int contain_run(void (*work)(void *ctx), void *ctx, struct finding *finding,
             work(ctx);
         _exit(0);
     }
-    int64_t reported_ms = clock_mono_ms(), wait_ms = 1, waits = 0;
+    int64_t began_ms = clock_mono_ms(), reported_ms = began_ms, wait_ms = 1, waits = 0;
     while (!child_gone(child, finding)) {
         int64_t now = clock_mono_ms();
-        if (options->iterations < 0 && now >= deadline_ms) {
+        if (options->iterations < 0 && child_late(child, now - began_ms, deadline_ms - now, after_ms)) {
             child_end(child, finding, "the solver overran its time and was ended");
             break;
         }

@@ -50,9 +50,11 @@ struct finding_end {
 };
 struct finding_end finding_end(const struct finding *finding);
 
-/* Forks, runs work(ctx) in the child and waits for its end, at most until deadline_ms (monotonic);
+/* Forks, runs work(ctx) in the child and waits for its end, at most until deadline_ms (monotonic), sooner
+ * where the machine is so busy that what takes `after_ms` of CPU afterwards would be late;
  * then the child is killed. Reports progress meanwhile. ERR_IO when there can be no child. */
 int contain_run(void (*work)(void *ctx), void *ctx, struct finding *finding,
-                const struct plan_options *options, int64_t deadline_ms, struct err *err);
+                const struct plan_options *options, int64_t deadline_ms, int64_t after_ms,
+                struct err *err);
 
 #endif

@@ -204,7 +204,7 @@ struct counts_end counts_solve(struct space *space, const struct plan_options *o
     struct solving solving = {&counts, finding, deadline_ms, 0, limit, best_at, best,
                               finding_count(finding, best_at, best)};
     if (contain_run(solving_work, &solving, finding, options,
-                    deadline_ms + (deadline_ms - clock_mono_ms()) / 10, &err) < 0)
+                    deadline_ms + (deadline_ms - clock_mono_ms()) / 10, 0, &err) < 0)
         return none;
     struct finding_end end = finding_end(finding);
     if (end.killed) { /* what it did after its last count nobody knows */

@@ -19,6 +19,7 @@ static int fit_plan(const struct model *model, const struct analysis *analysis,
                             .deadline_ms = plan_deadline_ms(options, model->n_instances, 0),
                             .progress = options->progress,
                             .progress_ctx = options->progress_ctx};
+    effort_begins(&effort, plan_after_ms(options, model));
     AUTO_FREE int *best_at = mem_array(model->n_instances, sizeof *best_at);
     struct value best = {.objective = OBJECTIVE_HOSTS};
     packing.objective = OBJECTIVE_HOSTS;

@@ -357,6 +357,7 @@ static void oa_work(void *ctx)
     struct err err = ERR_INIT;
     bool limited = oa->options->max_moves >= 0;
     bool affinity = oa->options->objective == OBJECTIVE_AFFINITY;
+    effort_begins(&oa->effort, plan_after_ms(oa->options, oa->model));
     oa->grain = oa_grain(oa);
     oa_keep_bound(oa, bound_affinity(oa->model, oa->analysis->rows, oa->analysis->n_rows,
                                      oa->options->move_stateful, true));
@@ -582,7 +583,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
                                 .count = finding_count(finding, space->start, &first),
                                 .deadline_ms = plan_deadline_ms(options, model->n_instances, 7)};
     if (contain_run(oa_work, &oa, finding, options, start_ms + options->time_limit_ms * 98 / 100,
-                    err) < 0)
+                    plan_after_ms(options, model), err) < 0)
         return -1;
     struct value best = {.objective = options->objective};
     struct finding_end end = finding_end(finding);

@@ -61,6 +61,7 @@ static void answer_heuristic(struct answer *a, struct space *space,
         .deadline_ms = part_of(options) > CUT_HEURISTIC ? INT64_MAX : start_ms + part.time_limit_ms,
         .progress = options->progress,
         .progress_ctx = options->progress_ctx};
+    effort_begins(&a->effort, plan_after_ms(options, space->model));
     a->why = "the heuristic's answer, ended before the proof";
     hubs_answer(space, &part, &a->effort, best_at, &a->best);
     a->proven = a->best.none;

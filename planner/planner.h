@@ -35,8 +35,10 @@ extern const struct plan_options plan_options_default;
 
 int64_t plan_start_ms(const struct plan_options *options);
 /* When a search should end so that `percent` of the limit, or what comes after (moves in order, reasons,
- * bounds: some 5 ms for 1000 instances) where that is more, are left. */
+ * bounds: some 10 ms for 1000 instances) where that is more, are left. */
 int64_t plan_deadline_ms(const struct plan_options *options, size_t instances, int percent);
+/* CPU time of what comes after a search that was cut; on a busy machine it takes longer than that. */
+int64_t plan_after_ms(const struct plan_options *options, const struct model *model);
 
 /* What a planner can use; anything else asked for is ERR_USAGE. */
 enum planner_takes {
