@@ -106,14 +106,17 @@ static int take_value(void *ctx, const char *const values[], double value, struc
 static int expand(const struct prom *prom, const struct prom_ask *ask, struct buf *out,
                   struct err *err)
 {
-    char window[32], resolution[32], step[32], quantile[32];
-    snprintf(window, sizeof window, "%lldms", (long long)prom_range_ms(&ask->window));
+    char window[32], tenth[32], resolution[32], step[32], quantile[32];
+    int64_t range_ms = prom_range_ms(&ask->window);
+    snprintf(window, sizeof window, "%lldms", (long long)range_ms);
+    snprintf(tenth, sizeof tenth, "%lldms", (long long)(range_ms / 10));
     snprintf(resolution, sizeof resolution, "%lldms", (long long)ask->resolution_ms);
     snprintf(step, sizeof step, "%lldms", (long long)(ask->resolution_ms / STEPS));
     snprintf(quantile, sizeof quantile, "%g", ask->quantile);
-    const struct prom_var vars[] = {{"window", window},         {"by", ask->by},
-                                    {"matchers", prom->matchers}, {"resolution", resolution},
-                                    {"step", step},             {"quantile", quantile}};
+    const struct prom_var vars[] = {
+        {"window", window},           {"tenth", tenth},           {"by", ask->by},
+        {"matchers", prom->matchers}, {"resolution", resolution}, {"step", step},
+        {"quantile", quantile}};
     size_t n = ARRAY_LEN(vars) - (ask->quantile < 0 ? 1 : 0);
     return prom_expand(ask->query, vars, n, out, err);
 }

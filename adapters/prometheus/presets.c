@@ -5,10 +5,19 @@
 
 /* --- usage --- */
 
-/* Counters: the rate is taken per series, then added (a sum of counters has no resets). Gauges: added
- * at each step, then averaged, so that a restarted container is not counted beside its successor. */
-#define RATE(metric, matchers) \
-    "sum by ($by) (rate(" metric "{" matchers "$matchers}[$window]))"
+/* Counters: the increase is taken per series, then added (a sum of counters has no resets). Gauges:
+ * added at each step, then averaged, so that a restarted container is not counted beside its successor.
+ *
+ * rate() would divide by the whole window, and show half the use of a pod that is half the window old,
+ * or whose exporter died half-way. What the increase is divided by is the time in which there were
+ * samples of the thing, from the first to the last: at each step timestamp() of what exists is the
+ * step's own time, and delta() of that reaches to the edges of the window as increase() does, so what
+ * was there all the time is divided by exactly the window. A gap in the middle is no time less, since
+ * the counter went on. Steps of a tenth: the rest is known to a twentieth of the window, and the
+ * server, which looks up every series at every step, has work for ten. */
+#define RATE(metric, matchers)                                                                     \
+    "sum by ($by) (increase(" metric "{" matchers "$matchers}[$window])) / "                       \
+    "delta(timestamp(count by ($by) (" metric "{" matchers "$matchers}))[$window:$tenth])"
 #define HIGH_RATE(metric, matchers)                                                    \
     "quantile_over_time($quantile, sum by ($by) (rate(" metric "{" matchers            \
     "$matchers}[$resolution]))[$window:$step])"

@@ -27,10 +27,34 @@ void rig_whole(FILE *out, const char *name, double start, double rate)
     rig_series(out, name, prom_rig.end - SPAN, prom_rig.end, start, rate);
 }
 
-int prom_rig_open(void (*write)(FILE *out))
+static int serve(const char *blocks)
+{
+    AUTO_FREE char *program = server_program("prometheus");
+    int port = server_free_port();
+    AUTO_FREE char *listen = mem_printf("--web.listen-address=127.0.0.1:%d", port);
+    AUTO_FREE char *path = mem_printf("--storage.tsdb.path=%s", blocks);
+    const char *argv[] = {program, "--config.file=/dev/null", listen,
+                          path,    "--web.enable-remote-write-receiver", NULL};
+    server_start(&prom_rig.server, "prometheus", prom_rig.folder, port, argv);
+    return server_wait(&prom_rig.server, "/-/ready") ? 0 : -1;
+}
+
+static void begin(void)
 {
     prom_rig.folder = temp_dir_new();
     prom_rig.end = clock_wall_ms() / 1000 / SCRAPE * SCRAPE;
+}
+
+int prom_rig_open_empty(void)
+{
+    begin();
+    AUTO_FREE char *blocks = mem_printf("%s/blocks", prom_rig.folder);
+    return serve(blocks);
+}
+
+int prom_rig_open(void (*write)(FILE *out))
+{
+    begin();
     AUTO_FREE char *text = mem_printf("%s/data.om", prom_rig.folder);
     AUTO_FREE char *blocks = mem_printf("%s/blocks", prom_rig.folder);
     FILE *out = fopen(text, "we");
@@ -41,13 +65,7 @@ int prom_rig_open(void (*write)(FILE *out))
     const char *make[] = {promtool, "tsdb", "create-blocks-from", "openmetrics", text, blocks, NULL};
     if (!server_run(make))
         return -1;
-    AUTO_FREE char *program = server_program("prometheus");
-    int port = server_free_port();
-    AUTO_FREE char *listen = mem_printf("--web.listen-address=127.0.0.1:%d", port);
-    AUTO_FREE char *path = mem_printf("--storage.tsdb.path=%s", blocks);
-    const char *argv[] = {program, "--config.file=/dev/null", listen, path, NULL};
-    server_start(&prom_rig.server, "prometheus", prom_rig.folder, port, argv);
-    return server_wait(&prom_rig.server, "/-/ready") ? 0 : -1;
+    return serve(blocks);
 }
 
 int prom_rig_close(void **state)

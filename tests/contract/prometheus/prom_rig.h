@@ -29,6 +29,8 @@ extern struct prom_rig {
 
 /* `write` writes OpenMetrics text, by the two below or of its own. 0, or -1. */
 int prom_rig_open(void (*write)(FILE *out));
+/* One without data, that takes remote writes. */
+int prom_rig_open_empty(void);
 int prom_rig_close(void **state);
 /* start + rate × (t - from) at each t of [from, to], SCRAPE seconds apart; and of the whole span. */
 void rig_series(FILE *out, const char *name, int64_t from, int64_t to, double start, double rate);
