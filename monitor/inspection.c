@@ -351,9 +351,11 @@ static const char *remedy(enum err_kind kind)
     case ERR_USAGE:
         return "correct the source in the configuration";
     case ERR_UNREACHABLE:
-        return "see that it runs and that its address in the configuration is right";
+        return "see that it runs, that its address in the configuration is right and, with https, that "
+               "ca_file holds the authority of its certificate";
     case ERR_REFUSED:
-        return "see that the credentials are right and may read";
+        return "see that the credentials are right and may read, and that the address is that of the "
+               "right kind of server, http or https";
     case ERR_TIMEOUT:
         return "see whether it is overloaded; ask for a shorter window";
     case ERR_NOT_FOUND:

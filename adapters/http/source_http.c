@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define HEADERS_MAX_BYTES 65536 /* servers refuse a request with more */
 #define MAX_ATTEMPTS 10
@@ -93,6 +94,19 @@ static int options_clash(const struct source *source, struct err *err)
     return 0;
 }
 
+/* They are read at each connection, but libcurl does not tell which of them it missed. */
+static int files_check(const struct source *source, struct err *err)
+{
+    static const char *const names[] = {"ca_file", "cert_file", "key_file"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *path = source_option(source, names[i], NULL);
+        if (path && access(path, R_OK))
+            return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s %s: %s",
+                           source->name, names[i], path, strerror(errno));
+    }
+    return 0;
+}
+
 /* On the way over a network gzip makes traces and series 20 to 50 times smaller; on the machine itself
  * it only costs both ends the time: a Zipkin's pages took it half as much again. */
 static bool is_this_machine(const char *url)
@@ -123,7 +137,8 @@ int source_http_open(const struct source *source, struct http **out, struct err 
 {
     int64_t timeout_ms, attempts, mib;
     bool no_compression = false;
-    if (options_clash(source, err) || source_duration(source, "timeout", "10s", &timeout_ms, err) ||
+    if (options_clash(source, err) || files_check(source, err) ||
+        source_duration(source, "timeout", "10s", &timeout_ms, err) ||
         source_number(source, "attempts", "2", 1, MAX_ATTEMPTS, &attempts, err) ||
         source_number(source, "max_mib", "256", 1, MAX_MIB, &mib, err) ||
         read_compression(source, &no_compression, err))

@@ -74,13 +74,25 @@ static size_t on_send(char *out, size_t unit, size_t count, void *ctx)
     return size;
 }
 
-static int transport_error(const struct http_transfer *t, CURLcode code, struct err *err)
+/* Of TLS the kind of error alone ("SSL peer certificate or SSH remote key was not OK") does not tell
+ * whose name or which authority did not fit. */
+static const char *curl_words(struct http_transfer *t, CURLcode code)
+{
+    bool tls = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR ||
+               code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE;
+    for (char *c = t->details; *c; c++)
+        if ((unsigned char)*c < 0x20)
+            *c = ' ';
+    return tls && t->details[0] ? t->details : curl_easy_strerror(code);
+}
+
+static int transport_error(struct http_transfer *t, CURLcode code, struct err *err)
 {
     if (t->too_large)
         return err_set(err, ERR_TOO_LARGE, "answer above %zu bytes", t->max_bytes);
     if (t->sink_failed)
         return err->kind != ERR_NONE ? -1 : err_set(err, ERR_INPUT, "answer not understood");
-    return err_set(err, ERR_UNREACHABLE, "%s", curl_easy_strerror(code));
+    return err_set(err, ERR_UNREACHABLE, "%s", curl_words(t, code));
 }
 
 /* Puts the first line of an error body, without control characters, behind the status. */
@@ -159,6 +171,7 @@ int http_transfer_begin(struct http_transfer *t, struct http *http, CURL *curl,
     if (http_prepare(http, curl, req->path, &t->headers, err))
         return -1;
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)http->total_timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, t->details);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
@@ -173,6 +186,7 @@ int http_transfer_end(struct http_transfer *t, CURLcode code)
 {
     curl_slist_free_all(t->headers);
     t->headers = NULL;
+    curl_easy_setopt(t->curl, CURLOPT_ERRORBUFFER, NULL); /* the handle lives longer */
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->answer->status);
     if (code != CURLE_OK)
         return transport_error(t, code, t->err);

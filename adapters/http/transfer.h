@@ -26,6 +26,7 @@ struct http_transfer {
     struct err *err;
     CURL *curl;
     struct curl_slist *headers;
+    char details[CURL_ERROR_SIZE]; /* libcurl's own words */
 };
 
 /* Clears the answer and sets up the handle; the rest is libcurl's, until http_transfer_end(). -1: a secret

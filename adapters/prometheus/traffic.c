@@ -352,8 +352,9 @@ static int traffic_check(void *ctx, const struct app_scope *app, struct source_r
         rc = prom_ask(&traffic->prom, &ask, &scratch, NULL, err);
     }
     inspection_wipe(&scratch);
-    snprintf(out->seen, sizeof out->seen, "messages of %lld pairs in ten minutes",
-             (long long)count.pairs);
+    if (out->newest_ms >= 0)
+        snprintf(out->seen, sizeof out->seen, "messages of %lld pairs in ten minutes",
+                 (long long)count.pairs);
     return rc;
 }
 

@@ -57,6 +57,7 @@ static int setup(void **state)
     write_in_folder("web.yaml", web_config);
     write_in_folder("right", "test\n");
     write_in_folder("wrong", "tset\n");
+    write_in_folder("text.crt", "no certificate\n");
     AUTO_FREE char *program = server_program("prometheus");
     int port = server_free_port();
     AUTO_FREE char *listen = mem_printf("--web.listen-address=127.0.0.1:%d", port);
@@ -125,13 +126,18 @@ static void test_access_when_a_key_is_wrong_then_named_cause(void **state)
     (void)state;
     AUTO_FREE char *no_prefix = mem_printf("https://127.0.0.1:%d", fx.server.port);
     AUTO_FREE char *plain = mem_printf("http://127.0.0.1:%d/deep/prom", fx.server.port);
+    AUTO_FREE char *name = mem_printf("https://localhost:%d/deep/prom", fx.server.port);
     const struct {
         const char *url, *ca, *who, *password;
         enum err_kind kind;
         const char *text;
     } cases[] = {
         {fx.url, "ca", "client", "wrong", ERR_REFUSED, "status 401"},
-        {fx.url, "other", "client", "right", ERR_UNREACHABLE, "certificate"},
+        {fx.url, "other", "client", "right", ERR_UNREACHABLE, "certificate problem"},
+        {name, "ca", "client", "right", ERR_UNREACHABLE, "'localhost'"}, /* it is 127.0.0.1's */
+        {fx.url, "missing", "client", "right", ERR_NOT_FOUND, "missing.crt"},
+        {fx.url, "text", "client", "right", ERR_UNREACHABLE, "text.crt"}, /* holds none */
+        {fx.url, "ca", "missing", "right", ERR_NOT_FOUND, "missing.crt"},
         {fx.url, "ca", NULL, "right", ERR_UNREACHABLE, ""},    /* no certificate of our own */
         {fx.url, "ca", "other", "right", ERR_UNREACHABLE, ""}, /* one that it does not trust */
         {fx.url, "ca", "client", "nothing", ERR_NOT_FOUND, "password file"},
