@@ -15,6 +15,7 @@
 #include "planner/recombine.h"
 #include "planner/relieve.h"
 #include "planner/service.h"
+#include "planner/settle.h"
 
 /* Measured on one core: about 0.1 µs per iteration on sparse graphs, up to 0.5 µs with hundreds of
  * replicas. */
@@ -208,6 +209,11 @@ void hubs_search(struct space *space, const struct plan_options *options, struct
     if (space->n == 0 || space->n_hosts == 0)
         return;
     hubs_candidate(place, options, effort, best_at, best);
+    if (!best->valid && space->n_new > 0) {
+        place_set(place, space->start);
+        if (settle(place, place_budget(space, options)))
+            hubs_candidate(place, options, effort, best_at, best);
+    }
     candidate_hba(place, options, effort, best_at, best);
     place_set(place, space->start);
     int64_t budget = place_budget(space, options);

@@ -534,7 +534,7 @@ static void oa_end_read(const struct finding *finding, const struct plan_options
         *best = *first; /* ended before it counted anything */
 }
 
-/* Ended before it counted anything: what the heuristic has before its first count, the same always. */
+/* Ended before it counted anything, or with nothing: what the heuristic has before its first count, the same always. */
 static void oa_greedy(struct space *space, const struct plan_options *options, int *best_at,
                       struct value *best)
 {
@@ -589,7 +589,7 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     struct finding_end end = finding_end(finding);
     memcpy(best_at, space->start, sizeof *best_at * (size_t)space->n);
     oa_end_read(finding, options, &first, &end, best_at, &best);
-    if (end.cut && end.killed && end.iterations == 0)
+    if (end.cut && end.killed && (end.iterations == 0 || !best.valid))
         oa_greedy(space, options, best_at, &best);
     struct effort done = {.done = end.iterations, .cut = end.cut};
     if (!end.proven && !end.cut && oa_last_resort(space, options, start_ms, best_at, &best, &end.bound))
