@@ -60,6 +60,7 @@ struct oa {
     int *any_at;
     struct value any;
     bool fewest, packed, anywhere, limited;
+    bool clocked; /* the clock ended a part */
     int until[FINDING_MARKS]; /* where these parts end again; -1: by the clock */
     double within;
     int64_t hosts_bound;
@@ -245,6 +246,13 @@ static void oa_keep_hosts(struct oa *oa, int64_t bound)
     }
 }
 
+static void oa_part_end(struct oa *oa, int which, const struct effort *part)
+{
+    int mark = share_join(&oa->effort, part);
+    oa->clocked |= mark > 0;
+    finding_mark(oa->finding, which, mark);
+}
+
 /* Prices of the covering problem prove what no sum of sizes does. */
 static void oa_cover(struct oa *oa)
 {
@@ -270,7 +278,7 @@ static void oa_cover(struct oa *oa)
     struct share share;
     struct effort part = share_of_time(&share, &oa->effort, 25, oa->until[PART_COVER]);
     oa_keep_hosts(oa, cover_bound(parts, used, at, oa->best.hosts, &part));
-    finding_mark(oa->finding, PART_COVER, share_join(&oa->effort, &part));
+    oa_part_end(oa, PART_COVER, &part);
 }
 
 /* Fewer hosts, then affinity on these, then the proof that there are no fewer. */
@@ -333,7 +341,7 @@ static int oa_trees_fewest(struct oa *oa)
     oa->any.objective = OBJECTIVE_AFFINITY;
     oa->anywhere = true;
     int result = oa_tree(oa, &part);
-    finding_mark(oa->finding, PART_ANYWHERE, share_join(&oa->effort, &part));
+    oa_part_end(oa, PART_ANYWHERE, &part);
     free(oa->any_at);
     oa->anywhere = false;
     if (oa_proven(oa) || result < 0)
@@ -348,6 +356,13 @@ static int oa_trees_fewest(struct oa *oa)
 static bool is_fewest(const struct plan_options *options)
 {
     return options->objective == OBJECTIVE_HOSTS && options->max_moves < 0;
+}
+
+/* What came to its end after a part that the clock ended is repeated by one count more than it took. */
+static void oa_done(struct oa *oa, bool cut, bool proven, const char *why)
+{
+    bool clocked = !cut && oa->clocked;
+    finding_done(oa->finding, oa->effort.done + clocked, cut || clocked, proven, why);
 }
 
 /* What runs in the child. */
@@ -373,8 +388,7 @@ static void oa_work(void *ctx)
     if (oa_crowded(oa) && !oa->effort.cut)
         oa_fewest(oa);
     if (oa_proven(oa)) {
-        finding_done(oa->finding, oa->effort.done, oa->effort.cut, true,
-                     "found at the bound of the room on hosts");
+        oa_done(oa, oa->effort.cut, true, "found at the bound of the room on hosts");
         return;
     }
     if (!oa->parts) {
@@ -389,11 +403,11 @@ static void oa_work(void *ctx)
                                             : oa_tree(oa, &oa->effort);
     bool none = result == 0 && !oa->best.valid && oa->parts->n > 0;
     bool proven = (result == 0 && !limited) || none;
-    finding_done(oa->finding, oa->effort.done, result > 0 && oa->effort.cut, proven,
-                 none          ? "no placement exists"
-                 : result == 0 ? "branch and price over patterns of hosts"
-                 : result > 0  ? "branch and price, ended before the proof"
-                               : "the solver failed, so the answer of the heuristic");
+    oa_done(oa, result > 0 && oa->effort.cut, proven,
+            none          ? "no placement exists"
+            : result == 0 ? "branch and price over patterns of hosts"
+            : result > 0  ? "branch and price, ended before the proof"
+                          : "the solver failed, so the answer of the heuristic");
 }
 
 static bool rule_lists(const struct rule *rule, int host)

@@ -33,15 +33,19 @@ int patterns_kinds(const struct space *space)
 
 struct answer {
     bool proven;
+    int mark; /* that ended the heuristic's share of the time (share.h); 0: none */
     const char *why;
     struct counts_end end;
     struct value best;
     struct effort effort;
 };
 
-/* What `iterations` of a plan says that was cut: how much the last part did, times PARTS, and which it was.
- * Parts before it are done again whole, but trials that the clock ended, which count for nothing. */
+/* What `iterations` of a plan says that was cut: how much the last part did, the mark that ended the
+ * heuristic before it, and which part it was. Other parts before it are done again whole, but trials that
+ * the clock ended, which count for nothing. */
 enum { CUT_HEURISTIC, CUT_TRIALS, CUT_PROGRAM, PARTS };
+/* More nodes than any program of ours gets to: of one that came to its end. */
+#define ALL_NODES (INT64_C(1) << 32)
 
 static int64_t part_of(const struct plan_options *options)
 {
@@ -50,23 +54,50 @@ static int64_t part_of(const struct plan_options *options)
     return options->iterations < 0 ? -1 : options->iterations % PARTS;
 }
 
+static int64_t code_of(int64_t done, int mark, int part)
+{
+    return (done * SHARE_MARKS + mark) * PARTS + part;
+}
+
+static int64_t done_of(const struct plan_options *options)
+{
+    return options->iterations / PARTS / SHARE_MARKS;
+}
+
+/* Where the heuristic ends again; -1: by the clock. */
+static int mark_of(const struct plan_options *options)
+{
+    return part_of(options) < 0        ? -1
+           : part_of(options) == PARTS ? 0
+                                       : (int)(options->iterations / PARTS % SHARE_MARKS);
+}
+
 static void answer_heuristic(struct answer *a, struct space *space,
                              const struct plan_options *options, int64_t start_ms, int *best_at)
 {
-    struct plan_options part = *options;
+    struct plan_options sized = *options;
+    struct share share;
     /* The heuristic may have nearly all of it where nothing comes after. */
-    part.time_limit_ms = options->time_limit_ms * (counts_suit(space, options) ? 25 : 85) / 100 + 1;
+    bool alone = !counts_suit(space, options);
+    bool again = part_of(options) > CUT_HEURISTIC;
+    sized.time_limit_ms = options->time_limit_ms * (alone ? 85 : 25) / 100 + 1;
     a->effort = (struct effort){
-        .limit = part_of(options) == CUT_HEURISTIC ? options->iterations / PARTS : -1,
-        .deadline_ms = part_of(options) > CUT_HEURISTIC ? INT64_MAX : start_ms + part.time_limit_ms,
+        .limit = part_of(options) == CUT_HEURISTIC ? done_of(options) : -1,
+        .deadline_ms = again ? INT64_MAX / 200 : start_ms + options->time_limit_ms * 85 / 100 + 1,
         .progress = options->progress,
         .progress_ctx = options->progress_ctx};
     effort_begins(&a->effort, plan_after_ms(options, space->model));
     a->why = "the heuristic's answer, ended before the proof";
-    hubs_answer(space, &part, &a->effort, best_at, &a->best);
+    if (alone) {
+        hubs_answer(space, &sized, &a->effort, best_at, &a->best);
+    } else {
+        struct effort part = share_of_time(&share, &a->effort, 30, mark_of(options));
+        hubs_answer(space, &sized, &part, best_at, &a->best);
+        a->mark = share_join(&a->effort, &part);
+    }
     a->proven = a->best.none;
     if (a->effort.cut)
-        a->effort.done = PARTS * a->effort.done + CUT_HEURISTIC;
+        a->effort.done = code_of(a->effort.done, 0, CUT_HEURISTIC);
 }
 
 /* All placements where they are few; true when that is the answer. Trials count for themselves, as each
@@ -110,20 +141,23 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
     bool trials_cut;
     a->end = (struct counts_end){.bound = INFINITY, .hosts_bound = -1};
     answer_heuristic(a, space, options, start_ms, best_at);
-    if (a->effort.cut || a->best.none ||
-        answer_trials(a, space, options, deadline_ms, best_at, &trials_cut))
+    if (a->effort.cut || a->best.none)
         return;
-    a->effort.done = trials_cut ? CUT_TRIALS : CUT_PROGRAM;
-    a->effort.cut = trials_cut;
+    bool tried = answer_trials(a, space, options, deadline_ms, best_at, &trials_cut);
+    int part = trials_cut ? CUT_TRIALS : CUT_PROGRAM;
+    a->effort.cut = trials_cut || a->mark > 0;
+    a->effort.done = a->effort.cut ? code_of(ALL_NODES, a->mark, part) : CUT_PROGRAM;
+    if (tried)
+        return;
     if (!counts_suit(space, options)) {
         a->why = "the heuristic's answer: too many services and hosts for an exact form";
         return;
     }
     a->end = counts_solve(space, options, deadline_ms,
-                          options->iterations < 0 ? -1 : options->iterations / PARTS, best_at,
-                          &a->best);
-    a->effort.done += PARTS * a->end.nodes;
-    a->effort.cut = !a->end.proven;
+                          options->iterations < 0 ? -1 : done_of(options), best_at, &a->best);
+    if (!a->end.proven)
+        a->effort.done = code_of(a->end.nodes, a->mark, part);
+    a->effort.cut |= !a->end.proven;
     a->proven = a->end.proven;
     a->best.none = a->proven && !a->best.valid;
     a->why = a->proven
@@ -143,6 +177,8 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
     answer_find(&answer, space, options, plan_start_ms(options), fit ? 40 : 80, best_at);
     if (fit && !answer.proven)
         return 0;
+    if (fit)
+        answer.effort.cut = false; /* counts of a cut one are of patterns */
     if (hubs_finish(space, options, &answer.effort, best_at, &answer.best, out, err) < 0)
         return -1;
     if (!answer.best.valid)

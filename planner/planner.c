@@ -342,6 +342,11 @@ static void plan_bound(struct plan *plan, const struct model *model,
                                               options->move_stateful, place_all);
         if (place_all)
             plan_refine(plan, model, analysis, options, start_ms);
+    } else if (plan->cut && options->time_limit_ms >= FIRST_BOUND_MS &&
+               plan->status == PLAN_FEASIBLE) {
+        /* A program that was ended may know less than what is had at once. */
+        plan->affinity_bound = fmin(plan->affinity_bound,
+                                    refine_first(model, analysis->rows, analysis->n_rows, options));
     }
     /* Below the plan by more than rounding would be a fault of ours: no bound is told then, and no
      * proof, rather than a false one. */
