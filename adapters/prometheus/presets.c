@@ -14,10 +14,14 @@
  * step's own time, and delta() of that reaches to the edges of the window as increase() does, so what
  * was there all the time is divided by exactly the window. A gap in the middle is no time less, since
  * the counter went on. Steps of a tenth: the rest is known to a twentieth of the window, and the
- * server, which looks up every series at every step, has work for ten. */
+ * server, which looks up every series at every step, has work for ten.
+ *
+ * VictoriaMetrics extrapolates neither, but takes the last value before the window along: the same
+ * quotient, except that the time before the first step is missing of what is young. What it saw at one
+ * step alone has a delta of 0 there, and none in Prometheus. */
 #define RATE(metric, matchers)                                                                     \
     "sum by ($by) (increase(" metric "{" matchers "$matchers}[$window])) / "                       \
-    "delta(timestamp(count by ($by) (" metric "{" matchers "$matchers}))[$window:$tenth])"
+    "(delta(timestamp(count by ($by) (" metric "{" matchers "$matchers}))[$window:$tenth]) > 0)"
 #define HIGH_RATE(metric, matchers)                                                    \
     "quantile_over_time($quantile, sum by ($by) (rate(" metric "{" matchers            \
     "$matchers}[$resolution]))[$window:$step])"
