@@ -82,6 +82,16 @@ static long github(int port, const char *query, const char *event, const char *d
     return hook_client_post(port, path, headers, body, strlen(body), answer);
 }
 
+/* Of GitHub, with that id. Caller frees. */
+static char *deployment(int id)
+{
+    return mem_printf(
+        "{\"deployment_status\":{\"state\":\"success\",\"environment\":\"production\"},"
+        "\"deployment\":{\"id\":%d,\"ref\":\"master\"},"
+        "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
+        id);
+}
+
 struct fixture {
     struct rig rig;
     char *github, *gitlab;
@@ -135,24 +145,16 @@ static void test_deployment_when_posted_then_stored_answered_and_timer_reset(voi
                      200);
     assert_non_null(strstr(answer.data, "{\"ignored\":\"this delivery is event"));
     /* another deployment under the same delivery id is no repetition; its interval is clamped */
-    assert_int_equal(github(f.port, "?interval=9h", "deployment_status", "d1",
-                            "{\"deployment_status\":{\"state\":\"success\",\"environment\":"
-                            "\"production\"},\"deployment\":{\"id\":8,\"ref\":\"master\"},"
-                            "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
-                            &answer),
-                     202);
+    AUTO_FREE char *eighth = deployment(8);
+    assert_int_equal(github(f.port, "?interval=9h", "deployment_status", "d1", eighth, &answer), 202);
     rig_until(&f.rig, "SELECT a.next_due_ms BETWEEN e.at_ms + 7200000 AND e.at_ms + 7500000 FROM"
                       " apps a, v_events e WHERE a.app = 'rig' AND e.text LIKE '%deployment 8%'");
     assert_int_equal(rig_number(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'deploy'"), 2);
     /* while paused: it counts, and whoever waits for a cycle finds out why none comes */
     buf_clear(&answer);
     assert_int_equal(rig_ask(&f.rig, "{\"v\":1,\"command\":\"pause\",\"app\":\"rig\"}", &answer), 0);
-    assert_int_equal(github(f.port, "", "deployment_status", "d2",
-                            "{\"deployment_status\":{\"state\":\"success\",\"environment\":"
-                            "\"production\"},\"deployment\":{\"id\":9,\"ref\":\"master\"},"
-                            "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
-                            &answer),
-                     202);
+    AUTO_FREE char *ninth = deployment(9);
+    assert_int_equal(github(f.port, "", "deployment_status", "d2", ninth, &answer), 202);
     rig_until(&f.rig, "SELECT count(*) FROM v_events WHERE kind = 'pause' AND app = 'rig' AND text = "
                       "'a deployment while paused: no cycle before `remap resume`'");
     close_fixture(&f);
@@ -166,11 +168,7 @@ static void test_deployment_when_remap_dies_after_storing_it_then_the_timer_is_r
     (void)state;
     open_fixture(&f, 1000);
     for (int i = 1; i <= 6; i++) {
-        AUTO_FREE char *body = mem_printf(
-            "{\"deployment_status\":{\"state\":\"success\",\"environment\":\"production\"},"
-            "\"deployment\":{\"id\":%d,\"ref\":\"master\"},"
-            "\"repository\":{\"full_name\":\"Codertocat/Hello-World\"}}",
-            i);
+        AUTO_FREE char *body = deployment(i);
         AUTO_FREE char *query = mem_printf("?interval=%ds", 600 * i);
         AUTO_FREE char *seen = mem_printf(
             "SELECT CASE WHEN e.event_id IS NULL THEN 0 WHEN a.next_due_ms BETWEEN e.at_ms + %d AND"
@@ -195,6 +193,47 @@ static void test_deployment_when_remap_dies_after_storing_it_then_the_timer_is_r
         rig_start(&f.rig, true);
         assert_int_equal(rig_number(&f.rig, seen), 1);
         f.port = hook_client_port(&f.rig);
+    }
+    close_fixture(&f);
+}
+
+static int64_t deployments(struct fixture *f, int id)
+{
+    AUTO_FREE char *sql = mem_printf("SELECT count(*) FROM v_events WHERE kind = 'deploy' AND text"
+                                     " LIKE '%%deployment %d of%%'", id);
+    return rig_number(&f->rig, sql);
+}
+
+/* The monitor is killed with a deployment that the manager has not stored, at once or after it has given
+ * up waiting: whoever posted was not told 202, and posts again; that counts once. */
+static void test_deployment_when_the_monitor_dies_before_it_is_stored_then_repeated_once(void **state)
+{
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, 1000);
+    for (int i = 1; i <= 2; i++) {
+        AUTO_BUF struct buf answer = BUF_INIT;
+        AUTO_FREE char *body = deployment(i);
+        pid_t remap = rig_pid(&f.rig, "remap"), monitor = rig_pid(&f.rig, "monitor");
+        int status = 0;
+        rig_signal(remap, SIGSTOP);
+        fflush(NULL);
+        pid_t poster = fork();
+        if (poster == 0)
+            _exit(github(f.port, "", "deployment_status", "d", body, &answer) == 202);
+        if (i == 2) /* 503: late */
+            assert_int_equal(waitpid(poster, &status, 0), poster);
+        rig_signal(monitor, SIGKILL);
+        if (i == 1)
+            assert_int_equal(waitpid(poster, &status, 0), poster);
+        assert_int_equal(status, 0);
+        assert_int_equal(truncate(f.rig.log, 0), 0); /* the ports of former lives */
+        rig_signal(remap, SIGCONT);
+        f.port = hook_client_port(&f.rig);
+        long again = github(f.port, "", "deployment_status", "d", body, &answer);
+        if (again != 202 && again != 200)
+            fail_msg("%ld %s", again, answer.data);
+        assert_int_equal(deployments(&f, i), 1);
     }
     close_fixture(&f);
 }
@@ -423,6 +462,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_deployment_when_posted_then_stored_answered_and_timer_reset),
         cmocka_unit_test(test_deployment_when_remap_dies_after_storing_it_then_the_timer_is_reset),
+        cmocka_unit_test(
+            test_deployment_when_the_monitor_dies_before_it_is_stored_then_repeated_once),
         cmocka_unit_test(test_post_when_it_triggers_nothing_then_the_answer_says_why),
         cmocka_unit_test(test_posts_when_too_many_then_429),
         cmocka_unit_test(test_clients_when_slow_then_they_hold_up_nobody),
