@@ -19,6 +19,31 @@ static void say_short(const struct space *space, int d, double need, double room
                load_text(space->dim[d], room > 0 ? room : 0, has));
 }
 
+/* "rule apart (rules[0], of A and others)" */
+static void say_rule(const struct model *model, const char *problem, int which, struct buf *out)
+{
+    const struct rule *rule = &model->rules[which];
+    buf_printf(out, "%s (rules[%d], of %s%s)", problem, which,
+               model->services[rule->services[0]].name, rule->n_services > 1 ? " and others" : "");
+}
+
+/* Which rule a placement breaks that the one before did not: "rules[0] (apart, of A and others) would not
+ * hold on h1". */
+static void say_broken(const struct model *model, const int *before, const int *after,
+                       struct buf *out)
+{
+    static const char is[] = "does not hold";
+    struct err err = ERR_INIT;
+    char *at = NULL;
+    if (model_rules_kept(model, before, after, &err) < 0)
+        at = strstr(err.text, is);
+    if (at)
+        buf_printf(out, "%.*swould not hold%s", (int)(at - err.text), err.text,
+                   at + strlen(is));
+    else
+        buf_puts(out, "a rule would be broken");
+}
+
 static void explain_total(const struct place *place, const struct plan_options *options, int i,
                           int host, struct buf *out)
 {
@@ -59,10 +84,11 @@ static void explain_one(const struct place *place, const struct plan_options *op
             return;
         }
     }
-    const char *why =
-        rules_problem(place->rules, space->model->instances[i].service, place->at[i], host);
+    int service = space->model->instances[i].service;
+    const char *why = rules_problem(place->rules, service, place->at[i], host);
     if (why)
-        buf_puts(out, why);
+        say_rule(space->model, why,
+                 rules_problem_rule(place->rules, service, place->at[i], host), out);
     else if (place->n_moved >= place_budget(space, options) && place->at[i] == space->start[i])
         buf_puts(out, no_moves(place, options));
     else if (options->objective == OBJECTIVE_HOSTS)
@@ -124,9 +150,11 @@ static void explain_team(struct teams *teams, const struct plan_options *options
     }
     teams->puller->n_undo = 0;
     team_spread(teams, team);
-    bool full = explain_full(teams, team, out);
-    if (!full && place->excess > excess)
-        buf_puts(out, "a rule would be broken");
+    bool full = explain_full(teams, team, out), broken = !full && place->excess > excess;
+    AUTO_FREE int *after =
+        broken ? mem_dup(place->at, (size_t)teams->space->n * sizeof *after) : NULL;
+    if (broken)
+        ; /* said below: that is asked of the placement before */
     else if (!full && options->max_moves >= 0 && teams->asked > options->max_moves)
         buf_printf(out, "takes %d moves, of %lld allowed %lld are left", team->n,
                    (long long)options->max_moves, (long long)(options->max_moves - asked));
@@ -134,9 +162,11 @@ static void explain_team(struct teams *teams, const struct plan_options *options
         buf_puts(out, "would not keep the hosts fewest or the total best");
     else if (!full)
         buf_printf(out, "changes the total by %.6g%s", place->score - score,
-                   teams->paid > paid ? ", less than the restarts cost" : "");
+                   teams->paid > paid && place->score > score ? ", less than the restarts cost" : "");
     puller_back(teams->puller, 0);
     team_refresh(teams, team);
+    if (broken)
+        say_broken(model, place->at, after, out);
     place->score = score;
 }
 
@@ -161,6 +191,39 @@ static void explain_services(struct teams *teams, const struct plan_options *opt
     explain_team(teams, options, a, b, out);
 }
 
+/* Of two services, replicas on hosts where each has a larger part of its own than the other has: what
+ * would have to come together. Those that can leave first. -1 where a service has no instance. */
+static void replicas_apart(const struct place *place, const struct affinity *row, int pick[2])
+{
+    const struct space *space = place->space;
+    const int service[2] = {row->a, row->b};
+    int64_t n[2] = {0, 0};
+    AUTO_FREE int64_t *there = mem_array((size_t)space->n_hosts * 2, sizeof *there);
+    for (int i = 0; i < space->n; i++)
+        for (int side = 0; side < 2; side++)
+            if (space->model->instances[i].service == service[side]) {
+                n[side]++;
+                if (place->at[i] >= 0)
+                    there[place->at[i] * 2 + side]++;
+            }
+    double most[2] = {-1, -1};
+    pick[0] = pick[1] = -1;
+    for (int i = 0; i < space->n; i++)
+        for (int side = 0; side < 2; side++) {
+            int host = place->at[i];
+            if (space->model->instances[i].service != service[side])
+                continue;
+            double more = host < 0 ? 0
+                                   : (double)there[host * 2 + side] / (double)n[side] -
+                                         (double)there[host * 2 + !side] / (double)(n[!side] ? n[!side] : 1);
+            more = more > 0 && !space->fixed[i] ? more + 2 : more; /* parts are at most 1 */
+            if (pick[side] < 0 || more > most[side]) {
+                pick[side] = i;
+                most[side] = more;
+            }
+        }
+}
+
 /* An instance of the row's end, best one that is apart from the other end. */
 static void explain_row(const struct place *place, const struct plan_options *options,
                         const struct affinity *row, struct buf *out)
@@ -169,14 +232,10 @@ static void explain_row(const struct place *place, const struct plan_options *op
     const struct model *model = space->model;
     int a = row->a, b = row->b;
     if (row->level == LEVEL_SERVICE) {
-        a = b = -1;
-        for (int i = 0; i < space->n; i++) {
-            if (a < 0 && model->instances[i].service == row->a)
-                a = i;
-            else if (model->instances[i].service == row->b &&
-                     (b < 0 || (a >= 0 && place->at[b] == place->at[a])))
-                b = i;
-        }
+        int pick[2];
+        replicas_apart(place, row, pick);
+        a = pick[0];
+        b = pick[1];
         if (a < 0 || b < 0) {
             buf_printf(out, "%s has no instance", model->services[a < 0 ? row->a : row->b].name);
             return;

@@ -190,6 +190,18 @@ static const char *state_problem(const struct rule_state *state, int member, int
     return NULL;
 }
 
+int rules_problem_rule(const struct rules *rules, int service, int from, int to)
+{
+    if (!rules || from == to)
+        return -1;
+    for (size_t u = rules->first[service]; u < rules->first[service + 1]; u++) {
+        const struct use *use = &rules->uses[u];
+        if (state_problem(&rules->states[use->rule], use->member, from, to))
+            return use->rule;
+    }
+    return -1;
+}
+
 const char *rules_problem(const struct rules *rules, int service, int from, int to)
 {
     if (!rules || from == to)

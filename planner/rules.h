@@ -17,6 +17,8 @@ AUTO_DEFINE(rules)
 /* NULL when an instance of `service` may go from host `from` (-1: unplaced) to `to`, else a static
  * text. A "together" rule forbids what breaks it on a host where it was not broken. */
 const char *rules_problem(const struct rules *rules, int service, int from, int to);
+/* Which rule of the model that is; -1: none. */
+int rules_problem_rule(const struct rules *rules, int service, int from, int to);
 /* Counts one more broken constraint per unit: how far `to` is over its limits after such a move less
  * how far things were before (a soft form of the same question; may be negative). */
 int rules_excess_change(const struct rules *rules, int service, int from, int to);
