@@ -9,31 +9,19 @@
 set -euo pipefail
 
 bin=${REMAP_BIN:-@CMAKE_BINARY_DIR@/bin}
+name=remap-bench-zipkin
+. "@CMAKE_CURRENT_SOURCE_DIR@/lib_collect.sh"
+
 spans=${1:-100000}
 jar=${XDG_CACHE_HOME:-$HOME/.cache}/remap/zipkin-server-3.4.4-exec.jar
-work=$(mktemp -d "${TMPDIR:-/tmp}/remap-bench.XXXXXX")
-started=()
-trap 'kill "${started[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM
-
-fail() { echo "remap-bench-zipkin: $1" >&2; exit 1; }
-
 [ -f "$jar" ] || fail "no Zipkin in the cache: etc/test-servers zipkin"
-for program in java curl jq python3; do
-    command -v "$program" >/dev/null || fail "$program is not installed"
-done
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+needs java curl jq python3
 port=$(free_port) proxy=$(free_port)
 url=http://127.0.0.1:$port
 
 QUERY_PORT=$port MEM_MAX_SPANS=500000 java -Xmx768m -jar "$jar" >"$work/zipkin.log" 2>&1 &
 started+=($!)
-for _ in $(seq 600); do
-    curl -sf "$url/health" >/dev/null && break
-    sleep 0.2
-done
-curl -sf "$url/health" >/dev/null || fail "Zipkin does not come up: $(tail -n 3 "$work/zipkin.log")"
+up "$url/health" Zipkin "$work/zipkin.log"
 
 # Calls of ten services, ten spans a trace, evenly over ten minutes.
 now=$(($(date +%s) * 1000))
@@ -72,9 +60,7 @@ $(for i in 0 1 2 3 4 5 6 7 8 9; do echo "  - {name: svc-$i, hosts: [n-1], entry_
 calls:
   - {from: svc-0, to: svc-1, per_request: 1, bytes: 1Ki}
 END
-"$bin/remap-simulated" --scenario "$work/scenario.yaml" --socket "$work/s" --journal "$work/j" 2>"$work/sim.log" &
-started+=($!)
-for _ in $(seq 100); do [ -S "$work/s" ] && break; sleep 0.05; done
+cluster
 write_request() # URL
 {
     cat <<END
@@ -86,30 +72,10 @@ END
 write_request "$url" >"$work/request"
 write_request "http://127.0.0.1:$proxy" >"$work/request-proxy"
 
-# Which pages the monitor asks for, by a proxy that writes them down.
-python3 - "$proxy" "$url" "$work/pages" <<'END' &
-import http.server, sys, urllib.request
-port, url, pages = int(sys.argv[1]), sys.argv[2], open(sys.argv[3], "a")
-class Proxy(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = urllib.request.urlopen(url + self.path).read()
-        print(url + self.path, file=pages, flush=True)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *args):
-        pass
-http.server.HTTPServer(("127.0.0.1", port), Proxy).serve_forever()
-END
-started+=($!)
-for _ in $(seq 100); do curl -sf "http://127.0.0.1:$proxy/health" >/dev/null && break; sleep 0.05; done
-: >"$work/pages"
-"$bin/remap-monitor" --filter collect <"$work/request-proxy" >/dev/null 2>"$work/log" || fail "$(tail -n 1 "$work/log")"
+recorder "$proxy" "$url" "$work/pages"
+collect "$work/request-proxy" || fail "$(tail -n 1 "$work/log")"
 grep /api/v2/traces "$work/pages" >"$work/urls"
 
-# timed COMMAND: wall and CPU milliseconds of it and its children to $work/ms.
-timed() { local TIMEFORMAT='%R %U %S'; { time "$@" 2>"$work/err"; } 2>"$work/time" && awk '{ printf "%d %d\n", $1 * 1000, ($2 + $3) * 1000 }' "$work/time" >"$work/ms"; }
 # Neither asks for gzip: the server is on this machine.
 peer()
 {
@@ -118,7 +84,7 @@ peer()
     done <"$work/urls" | awk '{ n += $1 } END { print n }' >"$work/peer"
 }
 ours() { /usr/bin/env time -f %M -o "$work/kib" "$bin/remap-monitor" --filter collect <"$work/request" >"$work/model" 2>"$work/log"; }
-command -v time >/dev/null || ours() { "$bin/remap-monitor" --filter collect <"$work/request" >"$work/model" 2>"$work/log"; }
+command -v time >/dev/null || ours() { collect "$work/request"; }
 
 echo "$spans spans of Zipkin 3.4.4 in $(wc -l <"$work/urls") pages"
 echo "(curl and jq one page after the other; wall time holds Zipkin's own, CPU is that of the callers)"
