@@ -12,6 +12,8 @@
 #define TRIAL_PER_INSTANCE 3000
 /* All of them together, per ms of the time limit: a quarter of it, on a slow core. */
 #define TRIALS_PER_MS 1000
+/* Counts of a packing that comes first, per ms of the time limit: a tenth of it, or on a busy machine a half. */
+#define PACK_PER_MS 10000
 /* Fillings of so many hosts before one more is taken; what is left over costs that much to look at. */
 #define FILLS 16
 #define FILL_COST 20
@@ -218,19 +220,21 @@ static void fill_all(struct place *place, const struct plan_options *options, in
     AUTO_FREE int *left = mem_array((size_t)space->n_movable, sizeof *left);
     for (int k = 0; k < space->n_movable; k++)
         bare[space->movable[k]] = -1;
-    for (int n = (int)bound; n < best->hosts && !effort->cut; n++)
-        for (int trial = 0; trial < FILLS && !effort->cut; trial++) {
-            place_set(place, bare);
-            if (!hosts_choose(place, n, 0, rng, chosen) ||
-                !fill_hosts(place, chosen, trial, rng, effort, left))
-                continue;
-            struct value value = value_of(place, options);
-            if (!value.valid || !value_better(&value, best))
-                continue;
-            *best = value;
-            memcpy(best_at, place->at, (size_t)space->n * sizeof *best_at);
-            return;
-        }
+    /* Once each, so that something is there soon, then in earnest. */
+    for (int fills = 1; fills <= FILLS; fills += FILLS - 1)
+        for (int n = (int)bound, found = false; n < best->hosts && !found && !effort->cut; n++)
+            for (int trial = 0; trial < fills && !found && !effort->cut; trial++) {
+                place_set(place, bare);
+                if (!hosts_choose(place, n, 0, rng, chosen) ||
+                    !fill_hosts(place, chosen, trial, rng, effort, left))
+                    continue;
+                struct value value = value_of(place, options);
+                if (!value.valid || !value_better(&value, best))
+                    continue;
+                *best = value;
+                memcpy(best_at, place->at, (size_t)space->n * sizeof *best_at);
+                found = true;
+            }
 }
 
 void fewest_pack(const struct space *space, const struct plan_options *options, int64_t bound,
@@ -284,15 +288,51 @@ void fewest_search(struct space *space, const struct plan_options *options, stru
     hubs_candidate(place, options, &none, best_at, best);
 }
 
+/* Hosts come first: the start is packed, and what is left of the time is for affinity on these. False
+ * where fewer hosts may do; *best is what was found. */
+static bool pack_first(struct space *space, const struct plan_options *options,
+                       const struct plan_options *packing, int64_t bound, struct effort *effort,
+                       int *best_at, struct value *best)
+{
+    AUTO_FREE int *at = mem_array((size_t)space->n, sizeof *at);
+    AUTO(place) struct place *place = place_new(space, space->start);
+    place->score = place_score_exact(place);
+    memcpy(best_at, space->start, (size_t)space->n * sizeof *best_at);
+    *best = value_of(place, options);
+    if (!best->valid || best->hosts <= bound)
+        return false;
+    int before = best->hosts;
+    struct share share;
+    struct effort part = share_of_counts(&share, effort, options->time_limit_ms * PACK_PER_MS);
+    fewest_pack(space, packing, bound, &part, best_at, best);
+    share_join(effort, &part);
+    if (best->hosts == before || effort->cut)
+        return best->hosts < before;
+    fewest_search(space, best->hosts > bound ? packing : options, effort, at, best_at, best);
+    return best->hosts <= bound;
+}
+
 void fewest_hubs(struct space *space, const struct plan_options *options, struct effort *effort,
                  int *best_at, struct value *best)
 {
     struct plan_options part = *options;
+    struct value packed = {.objective = options->objective};
     bool hosts = options->objective == OBJECTIVE_HOSTS;
-    if (hosts && space->n_slots > 0) /* sizes its rounds; what comes after takes as much */
+    int64_t bound = hosts ? bound_hosts(space->model, options->move_stateful, true) : 0;
+    AUTO_FREE int *packed_at = mem_array((size_t)space->n, sizeof *packed_at);
+    if (hosts && space->n_slots > 0) { /* sizes its rounds; what comes after takes as much */
         part.time_limit_ms = options->time_limit_ms / 4 + 1;
+        if (pack_first(space, options, &part, bound, effort, packed_at, &packed)) {
+            *best = packed;
+            memcpy(best_at, packed_at, (size_t)space->n * sizeof *best_at);
+            return;
+        }
+    }
     hubs_search(space, &part, effort, best_at, best);
-    int64_t bound = bound_hosts(space->model, options->move_stateful, true);
+    if (packed.valid && (!best->valid || value_better(&packed, best))) {
+        *best = packed;
+        memcpy(best_at, packed_at, (size_t)space->n * sizeof *best_at);
+    }
     if (!hosts || !best->valid || effort->cut || best->hosts <= bound)
         return;
     int before = best->hosts;
