@@ -106,17 +106,19 @@ static int take_value(void *ctx, const char *const values[], double value, struc
 static int expand(const struct prom *prom, const struct prom_ask *ask, struct buf *out,
                   struct err *err)
 {
-    char window[32], tenth[32], resolution[32], step[32], quantile[32];
-    int64_t range_ms = prom_range_ms(&ask->window);
+    char window[32], tenth[32], tenth_s[32], resolution[32], step[32], step_s[32], quantile[32];
+    int64_t range_ms = prom_range_ms(&ask->window), step_ms = ask->resolution_ms / STEPS;
     snprintf(window, sizeof window, "%lldms", (long long)range_ms);
     snprintf(tenth, sizeof tenth, "%lldms", (long long)(range_ms / 10));
     snprintf(resolution, sizeof resolution, "%lldms", (long long)ask->resolution_ms);
-    snprintf(step, sizeof step, "%lldms", (long long)(ask->resolution_ms / STEPS));
+    snprintf(tenth_s, sizeof tenth_s, "%g", (double)(range_ms / 10) / 1000);
+    snprintf(step, sizeof step, "%lldms", (long long)step_ms);
+    snprintf(step_s, sizeof step_s, "%g", (double)step_ms / 1000);
     snprintf(quantile, sizeof quantile, "%g", ask->quantile);
     const struct prom_var vars[] = {
-        {"window", window},           {"tenth", tenth},           {"by", ask->by},
-        {"matchers", prom->matchers}, {"resolution", resolution}, {"step", step},
-        {"quantile", quantile}};
+        {"window", window},   {"tenth", tenth},       {"tenth_s", tenth_s},
+        {"by", ask->by},      {"matchers", prom->matchers}, {"resolution", resolution},
+        {"step", step},       {"step_s", step_s},     {"quantile", quantile}};
     size_t n = ARRAY_LEN(vars) - (ask->quantile < 0 ? 1 : 0);
     return prom_expand(ask->query, vars, n, out, err);
 }

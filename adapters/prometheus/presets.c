@@ -10,18 +10,21 @@
  *
  * rate() would divide by the whole window, and show half the use of a pod that is half the window old,
  * or whose exporter died half-way. What the increase is divided by is the time in which there were
- * samples of the thing, from the first to the last: at each step timestamp() of what exists is the
- * step's own time, and delta() of that reaches to the edges of the window as increase() does, so what
- * was there all the time is divided by exactly the window. A gap in the middle is no time less, since
- * the counter went on. Steps of a tenth: the rest is known to a twentieth of the window, and the
- * server, which looks up every series at every step, has work for ten.
+ * samples of the thing, from the first to the last: at each step the time of its newest sample or, as
+ * long as that is no older than a scrape may be, the step's own; delta() of that reaches to the edges of
+ * the window as increase() does, so what was there all the time is divided by exactly the window. A gap
+ * in the middle is no time less, since the counter went on. timestamp() rather than whether there is
+ * something: series with times of their own, as kubelets serve them, end without the mark that tells a
+ * server so, and would seem to go on for its look-back of five minutes. Steps of a tenth: the rest is
+ * known to a twentieth of the window, and the server, which looks up every series at every step, has
+ * work for ten. What was there for hardly more than one step is too little to tell its use.
  *
  * VictoriaMetrics extrapolates neither, but takes the last value before the window along: the same
- * quotient, except that the time before the first step is missing of what is young. What it saw at one
- * step alone has a delta of 0 there, and none in Prometheus. */
-#define RATE(metric, matchers)                                                                     \
-    "sum by ($by) (increase(" metric "{" matchers "$matchers}[$window])) / "                       \
-    "(delta(timestamp(count by ($by) (" metric "{" matchers "$matchers}))[$window:$tenth]) > 0)"
+ * quotient, except that the time before the first step is missing of what is young. */
+#define RATE(metric, matchers)                                                              \
+    "sum by ($by) (increase(" metric "{" matchers "$matchers}[$window])) / "                \
+    "(delta(clamp_max(max by ($by) (timestamp(" metric "{" matchers "$matchers})) + $step_s, " \
+    "time())[$window:$tenth]) > 1.1 * $tenth_s)"
 #define HIGH_RATE(metric, matchers)                                                    \
     "quantile_over_time($quantile, sum by ($by) (rate(" metric "{" matchers            \
     "$matchers}[$resolution]))[$window:$step])"

@@ -5,10 +5,12 @@
  * replaced before it is sent:
  *   $window    the app's window, "600500ms": half a second more than whole seconds, so that it is
  *              never a multiple of the scrape interval (ranges of Prometheus 3 are left-open)
- *   $tenth     a tenth of it: how often a mean of counters looks whether the thing is there
+ *   $tenth     a tenth of it: how often a mean of counters looks whether the thing is there; $tenth_s
+ *              the same in seconds
  *   $by        the labels that name what a row is about
  *   $matchers  the option `matchers`, which therefore stands in every query
- *   $quantile, $resolution, $step   for percentiles and means of gauges */
+ *   $step      a quarter of the resolution, so at least a scrape interval; $step_s in seconds
+ *   $quantile, $resolution   for percentiles */
 #ifndef REMAP_PROMETHEUS_PROMETHEUS_H
 #define REMAP_PROMETHEUS_PROMETHEUS_H
 

@@ -91,7 +91,7 @@ static void cpu(const struct labels *of, int64_t since, int64_t from, int64_t to
         sample->value = rate * ((double)t / 1000 - (double)since);
         sample_list[series.n_samples++] = sample;
     }
-    if (t <= prom_rig.end * 1000) {
+    if (t <= prom_rig.end * 1000 && strcmp(of->cluster, "unmarked") != 0) {
         Remote__Sample *mark = &samples[series.n_samples];
         *mark = (Remote__Sample)REMOTE__SAMPLE__INIT;
         mark->timestamp = t;
@@ -132,6 +132,18 @@ static void push_gap(void)
         end - WINDOW + 2 * SCRAPE, 0.3);
 }
 
+/* As a kubelet's own times make them: nothing tells the server that a series has ended. */
+static void push_unmarked(void)
+{
+    const int64_t begin = BEGIN, half = HALF, end = prom_rig.end;
+    cpu(&(struct labels){"unmarked", "app", "3", NULL, "cart-1"}, begin, begin, half, 0.25);
+    cpu(&(struct labels){"unmarked", "db", "5", NULL, "db-0"}, begin, begin, half, 0.2);
+    cpu(&(struct labels){"unmarked", "db", "6", NULL, "db-0"}, half, half, end, 0.2);
+    cpu(&(struct labels){"unmarked", "app", "4", NULL, "cart-2"}, begin, begin, end, 0.5);
+    cpu(&(struct labels){"unmarked", "app", "1", NULL, "front-1"}, begin, begin,
+        end - WINDOW + 2 * SCRAPE, 0.3);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -139,6 +151,7 @@ static int setup(void **state)
         return -1;
     push_dead();
     push_gap();
+    push_unmarked();
     return 0;
 }
 
@@ -146,7 +159,9 @@ static int setup(void **state)
 
 /* How long a thing was there is known to half a tenth of the window, 30 s, and its counter to half
  * a scrape interval: 300 s are 270 at worst, which makes it a ninth more, and 2.5 % again. */
-#define HALF_THERE(millis) ((millis)*0.15)
+#define HALF_THERE(millis) ((millis) * 0.15)
+/* Without the mark it seems to go on for as long as a scrape may take, a quarter of the resolution. */
+#define HALF_THERE_UNMARKED(millis) ((millis) * 0.22)
 
 static void test_cpu_when_exporter_dies_half_way_then_what_the_pods_used(void **state)
 {
@@ -211,6 +226,21 @@ static void test_cpu_when_seen_for_a_moment_then_no_sample_and_said(void **state
     rig_end(&in);
 }
 
+static void test_cpu_when_nothing_marks_the_end_then_the_same(void **state)
+{
+    (void)state;
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"matchers", "cluster=\"unmarked\"", "hosts", "none",
+                                 "memory_query", "", NULL},
+                &in);
+    assert_near((double)rig_cpu(&in, "shop/cart-1"), 250, HALF_THERE_UNMARKED(250));
+    assert_near((double)rig_cpu(&in, "shop/db-0"), 200, 200.0 * SCRAPE / WINDOW + 1);
+    assert_near((double)rig_cpu(&in, "shop/cart-2"), 500, 1);
+    assert_int_equal(rig_cpu(&in, "shop/front-1"), 0);
+    assert_non_null(note_find(&in, "no-sample", "shop/front-1"));
+    rig_end(&in);
+}
+
 int main(void)
 {
     AUTO_FREE char *program = server_program("prometheus");
@@ -223,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_cpu_when_there_all_the_time_then_the_mean_of_the_window),
         cmocka_unit_test(test_cpu_when_exporter_was_away_then_the_mean_through_the_gap),
         cmocka_unit_test(test_cpu_when_pod_began_or_ended_half_way_then_what_it_used),
+        cmocka_unit_test(test_cpu_when_nothing_marks_the_end_then_the_same),
         cmocka_unit_test(test_cpu_when_seen_for_a_moment_then_no_sample_and_said),
     };
     return cmocka_run_group_tests(tests, setup, prom_rig_close);
