@@ -23,22 +23,11 @@ struct trial {
     double top; /* highest score seen; *best may be 1e-9 below, with fewer hosts */
 };
 
-/* Shares of a mean host that an instance takes, in its largest dimension. */
-static double size_of(const struct space *space, int i)
-{
-    double most = 0;
-    for (int d = 0; d < space->dims; d++) {
-        double size = (double)space->need[i * space->dims + d] * space->scale[d];
-        most = size > most ? size : most;
-    }
-    return most;
-}
-
 static int by_size(const void *left, const void *right, void *ctx)
 {
     const struct space *space = ctx;
     int i = *(const int *)left, j = *(const int *)right;
-    double a = size_of(space, i), b = size_of(space, j);
+    double a = space_size(space, i), b = space_size(space, j);
     return a != b ? (a > b ? -1 : 1) : i - j;
 }
 

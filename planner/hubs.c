@@ -289,6 +289,26 @@ static char *obstacles(const struct place *place, int instance)
     return buf_take(&text);
 }
 
+/* How much the instance needs of what no host has enough of, and where it is now. */
+static void misfit_more(const struct place *place, int instance, struct buf *out)
+{
+    const struct space *space = place->space;
+    char needs[LOAD_TEXT_SIZE], has[LOAD_TEXT_SIZE];
+    for (int d = 0; d < space->dims; d++) {
+        int64_t need = space->need[instance * space->dims + d], most = 0;
+        for (int h = 0; h < space->n_hosts; h++) {
+            int64_t room = space->cap[h * space->dims + d] - place->used[h * space->dims + d];
+            most = room > most ? room : most;
+        }
+        if (need > most && space->n_hosts > 0)
+            buf_printf(out, "; it needs %s of %s, no host has more than %s",
+                       load_text(space->dim[d], (double)need, needs),
+                       load_dim_names[space->dim[d]], load_text(space->dim[d], (double)most, has));
+    }
+    if (space->start[instance] >= 0)
+        buf_printf(out, "; it is on %s", space->model->hosts[space->start[instance]].name);
+}
+
 /* Names an instance that no host could hold even beside nothing but what cannot leave, and all that is in
  * its way. */
 static char *misfit(const struct space *space)
@@ -301,9 +321,13 @@ static char *misfit(const struct space *space)
         if (space->fixed[i] || (space->start[i] >= 0 && !space->strict))
             continue; /* where it is it may stay */
         AUTO_FREE char *why = obstacles(place, i);
-        if (why)
-            return mem_printf("%s fits on no host, even beside nothing that could leave (%s)",
-                              space->model->instances[i].name, why);
+        if (!why)
+            continue;
+        struct buf text = BUF_INIT;
+        buf_printf(&text, "%s fits on no host, even beside nothing that could leave (%s)",
+                   space->model->instances[i].name, why);
+        misfit_more(place, i, &text);
+        return buf_take(&text);
     }
     return NULL;
 }

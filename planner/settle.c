@@ -33,16 +33,6 @@ static void mark_ruled(const struct model *model, bool *ruled)
             ruled[model->rules[r].services[k]] = true;
 }
 
-static double size_of(const struct space *space, int instance)
-{
-    double most = 0;
-    for (int d = 0; d < space->dims; d++) {
-        double size = (double)space->need[instance * space->dims + d] * space->scale[d];
-        most = size > most ? size : most;
-    }
-    return most;
-}
-
 /* What is used of the host, in its fullest dimension. */
 static double fullness(const struct place *place, int host)
 {
@@ -119,7 +109,7 @@ bool settle(struct place *place, int64_t budget)
     for (int i = 0; i < space->n; i++)
         if (place->at[i] < 0)
             order[n++] = (struct settled){i, ruled[space->model->instances[i].service],
-                                          size_of(space, i)};
+                                          space_size(space, i)};
     if (n > 0)
         qsort(order, (size_t)n, sizeof *order, by_need);
     for (int k = 0; k < n; k++) {

@@ -233,6 +233,16 @@ void space_free(struct space *space)
     free(space);
 }
 
+double space_size(const struct space *space, int instance)
+{
+    double most = 0;
+    for (int d = 0; d < space->dims; d++) {
+        double size = (double)space->need[instance * space->dims + d] * space->scale[d];
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
 /* ---- placements ---- */
 
 static inline int copies(const struct place *place, int group, int host)

@@ -56,6 +56,8 @@ struct space *space_new(const struct model *model, const struct affinity *rows, 
  * mean. */
 void space_price_moves(struct space *space, double min_gain);
 void space_free(struct space *space);
+/* Shares of a mean host that the instance takes, in its largest dimension. */
+double space_size(const struct space *space, int instance);
 AUTO_DEFINE(space)
 
 struct place {

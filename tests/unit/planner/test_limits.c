@@ -77,7 +77,9 @@ static void test_plan_when_instance_is_larger_than_hosts_then_infeasible(void **
         HOSTS SERVICES "\"instances\":[" ONE("a", "A", "null", 101) "," ONE("b", "B", "\"h2\"", 1)
         "]}";
     (void)state;
-    check("hubs", text, PLAN_INFEASIBLE, "a fits on no host");
+    check("hubs", text, PLAN_INFEASIBLE,
+          "a fits on no host, even beside nothing that could leave (cpu); it needs 101m of cpu, no "
+          "host has more than 100m");
     check("oa", text, PLAN_INFEASIBLE, "a fits on no host");
     check("oa-modified", text, PLAN_INFEASIBLE, "a fits on no host");
     check("hba", text, PLAN_OPTIMAL, "HBA");
@@ -184,6 +186,24 @@ static void test_oa_when_what_stays_is_too_much_then_host_and_instance(void **st
     check("hubs", text, PLAN_FEASIBLE,
           "; host h2 stays over its capacity (cpu): no host could hold b");
     check("hba", text, PLAN_FEASIBLE, "; host h2 stays over its capacity (cpu)");
+}
+
+/* No error to those who leave an over-full host as it is (contract.md 3). */
+static void test_plan_when_a_placed_instance_is_too_large_then_named_with_its_host(void **state)
+{
+    static const char text[] =
+        HOSTS SERVICES "\"instances\":[" ONE("a", "A", "\"h1\"", 150) ","
+        ONE("b", "B", "\"h2\"", 30) "]}";
+    static const char *const leave[] = {"auto", "hubs", "hba"};
+    static const char *const mend[] = {"oa", "oa-modified"};
+    (void)state;
+    for (size_t i = 0; i < sizeof leave / sizeof *leave; i++)
+        check(leave[i], text, PLAN_FEASIBLE,
+              "; host h1 stays over its capacity (cpu): no host could hold a");
+    for (size_t i = 0; i < sizeof mend / sizeof *mend; i++)
+        check(mend[i], text, PLAN_INFEASIBLE,
+              "a fits on no host, even beside nothing that could leave (cpu); it needs 150m of cpu, no "
+              "host has more than 100m; it is on h1");
 }
 
 static void test_oa_when_what_stays_is_not_allowed_then_rule_and_instance(void **state)
@@ -308,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_plan_when_rules_and_room_exclude_each_other_then_rule_is_named),
         cmocka_unit_test(test_auto_when_a_host_is_overfull_then_no_error),
         cmocka_unit_test(test_auto_when_time_is_short_then_hubs),
+        cmocka_unit_test(test_plan_when_a_placed_instance_is_too_large_then_named_with_its_host),
         cmocka_unit_test(test_oa_when_what_stays_is_not_allowed_then_rule_and_instance),
         cmocka_unit_test(test_plan_when_a_rule_stays_broken_then_said_and_no_optimum),
         cmocka_unit_test(test_plan_when_nothing_can_come_together_then_no_gap),
