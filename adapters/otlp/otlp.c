@@ -174,17 +174,21 @@ static int check_bind(const struct otlp_settings *s, struct source_report *out, 
     return 0;
 }
 
-static int read_status(const struct buf *body, struct source_report *out, struct err *err)
+static int taken(const struct otlp_settings *s, struct err *err)
+{
+    return err_set(err, ERR_CONFIG, "another program listens on %s", s->listen);
+}
+
+static int read_status(const struct otlp_settings *s, const struct buf *body,
+                       struct source_report *out, struct err *err)
 {
     AUTO_JSON json_t *tree =
         json_parse(body->data ? body->data : "", body->size, &json_limits_header, err);
-    if (!tree)
-        return -1;
     const char *program = json_string_value(json_object_get(tree, "program"));
     const char *version = json_string_value(json_object_get(tree, "version"));
     const json_t *newest = json_object_get(tree, "newest_ms");
     if (!program || strcmp(program, "remap") != 0)
-        return err_set(err, ERR_INPUT, "another program answers there");
+        return taken(s, err);
     out->reachable = true;
     snprintf(out->version, sizeof out->version, "%.60s", version ? version : "");
     if (json_is_integer(newest))
@@ -219,9 +223,9 @@ static int otlp_check(void *ctx, const struct app_scope *app, struct source_repo
     if (!http)
         return -1;
     if (http_get(http, OTLP_STATUS_PATH, &answer, err) == 0)
-        return read_status(&answer.body, out, err);
+        return read_status(s, &answer.body, out, err);
     if (answer.status)
-        return err_prefix(err, "no receiver of remap");
+        return err->kind == ERR_NOT_FOUND ? taken(s, err) : err_prefix(err, "no receiver of remap");
     struct err bind_err = ERR_INIT;
     if (check_bind(s, out, &bind_err) == 0) {
         *err = (struct err)ERR_INIT;

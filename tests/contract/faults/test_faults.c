@@ -165,6 +165,30 @@ static void expect_row(const char *type, enum kind kind)
     fail_msg("no row of the table asks %s", type);
 }
 
+/* `check` asks the receiver that the daemon has where the source listens. */
+static void test_otlp_when_another_program_listens_there_then_check_says_so(void **state)
+{
+    (void)state;
+    static const struct fault others[] = {
+        {"404", "HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n",
+         NULL, ERR_CONFIG, ERR_CONFIG, ""},
+        {"page", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>", NULL,
+         ERR_CONFIG, ERR_CONFIG, ""},
+        {"json", FAULTY_JSON "{\"status\":\"up\"}", NULL, ERR_CONFIG, ERR_CONFIG, ""}};
+    const char *listen = faulty_url() + strlen("http://");
+    AUTO_FREE char *text = mem_printf("another program listens on %s", listen);
+    const struct option options[] = {{"listen", listen}};
+    const struct source source = {"spans", "otlp", options, 1};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct err err = ERR_INIT;
+        struct inspection in = {0};
+        faulty_set(&others[i], NULL);
+        assert_int_equal(run_messages(message_adapter_find("otlp"), &source, true, &in, &err), -1);
+        if (err.kind != others[i].kind || strcmp(err.text, text) != 0)
+            fail_msg("%s: %s: %s", others[i].name, err_kind_name(err.kind), err.text);
+    }
+}
+
 static void test_table_when_compared_with_the_registry_then_every_adapter_is_in_it(void **state)
 {
     (void)state;
@@ -210,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_source_when_faulty_then_named_cause_in_time),
         cmocka_unit_test(test_source_when_nothing_listens_then_unreachable),
+        cmocka_unit_test(test_otlp_when_another_program_listens_there_then_check_says_so),
         cmocka_unit_test(test_table_when_compared_with_the_registry_then_every_adapter_is_in_it),
         cmocka_unit_test(test_prometheus_when_its_answer_is_partial_then_taken_and_said),
     };
