@@ -157,6 +157,15 @@ static int setup(void **state)
 
 /* --- tests --- */
 
+static struct inspection measured(const char *matchers, const char *hosts)
+{
+    struct inspection in = rig_inspection();
+    rig_measure((const char *[]){"matchers", matchers, "hosts", hosts, "memory_query", "",
+                                 "host_memory_query", "", NULL},
+                &in);
+    return in;
+}
+
 /* How long a thing was there is known to half a tenth of the window, 30 s, and its counter to half
  * a scrape interval: 300 s are 270 at worst, which makes it a ninth more, and 2.5 % again. */
 #define HALF_THERE(millis) ((millis) * 0.15)
@@ -166,10 +175,7 @@ static int setup(void **state)
 static void test_cpu_when_exporter_dies_half_way_then_what_the_pods_used(void **state)
 {
     (void)state;
-    struct inspection in = rig_inspection();
-    rig_measure((const char *[]){"matchers", "cluster=\"dead\"", "memory_query", "",
-                                 "host_memory_query", "", NULL},
-                &in);
+    struct inspection in = measured("cluster=\"dead\"", "cadvisor");
     assert_near((double)rig_cpu(&in, "shop/front-1"), 400, HALF_THERE(400));
     assert_near((double)rig_cpu(&in, "shop/cart-1"), 250, HALF_THERE(250));
     /* All of n1 is measured by the same share, so what others use there stays right too. */
@@ -180,10 +186,7 @@ static void test_cpu_when_exporter_dies_half_way_then_what_the_pods_used(void **
 static void test_cpu_when_there_all_the_time_then_the_mean_of_the_window(void **state)
 {
     (void)state;
-    struct inspection in = rig_inspection();
-    rig_measure((const char *[]){"matchers", "cluster=\"dead\"", "memory_query", "",
-                                 "host_memory_query", "", NULL},
-                &in);
+    struct inspection in = measured("cluster=\"dead\"", "cadvisor");
     assert_near((double)rig_cpu(&in, "shop/cart-2"), 500, 1);
     /* Two containers one after the other are one pod: each has a share of the window. */
     assert_near((double)rig_cpu(&in, "shop/db-0"), 200, 200.0 * SCRAPE / WINDOW + 1);
@@ -194,10 +197,7 @@ static void test_cpu_when_there_all_the_time_then_the_mean_of_the_window(void **
 static void test_cpu_when_exporter_was_away_then_the_mean_through_the_gap(void **state)
 {
     (void)state;
-    struct inspection in = rig_inspection();
-    rig_measure(
-        (const char *[]){"matchers", "cluster=\"gap\"", "hosts", "none", "memory_query", "", NULL},
-        &in);
+    struct inspection in = measured("cluster=\"gap\"", "none");
     assert_near((double)rig_cpu(&in, "shop/cart-1"), 250, 1);
     rig_end(&in);
 }
@@ -205,10 +205,7 @@ static void test_cpu_when_exporter_was_away_then_the_mean_through_the_gap(void *
 static void test_cpu_when_pod_began_or_ended_half_way_then_what_it_used(void **state)
 {
     (void)state;
-    struct inspection in = rig_inspection();
-    rig_measure(
-        (const char *[]){"matchers", "cluster=\"gap\"", "hosts", "none", "memory_query", "", NULL},
-        &in);
+    struct inspection in = measured("cluster=\"gap\"", "none");
     assert_near((double)rig_cpu(&in, "shop/cart-2"), 500, HALF_THERE(500));
     assert_near((double)rig_cpu(&in, "shop/db-0"), 200, HALF_THERE(200));
     rig_end(&in);
@@ -217,10 +214,7 @@ static void test_cpu_when_pod_began_or_ended_half_way_then_what_it_used(void **s
 static void test_cpu_when_seen_for_a_moment_then_no_sample_and_said(void **state)
 {
     (void)state;
-    struct inspection in = rig_inspection();
-    rig_measure(
-        (const char *[]){"matchers", "cluster=\"gap\"", "hosts", "none", "memory_query", "", NULL},
-        &in);
+    struct inspection in = measured("cluster=\"gap\"", "none");
     assert_int_equal(rig_cpu(&in, "shop/front-1"), 0);
     assert_non_null(note_find(&in, "no-sample", "shop/front-1"));
     rig_end(&in);
@@ -229,10 +223,7 @@ static void test_cpu_when_seen_for_a_moment_then_no_sample_and_said(void **state
 static void test_cpu_when_nothing_marks_the_end_then_the_same(void **state)
 {
     (void)state;
-    struct inspection in = rig_inspection();
-    rig_measure((const char *[]){"matchers", "cluster=\"unmarked\"", "hosts", "none",
-                                 "memory_query", "", NULL},
-                &in);
+    struct inspection in = measured("cluster=\"unmarked\"", "none");
     assert_near((double)rig_cpu(&in, "shop/cart-1"), 250, HALF_THERE_UNMARKED(250));
     assert_near((double)rig_cpu(&in, "shop/db-0"), 200, 200.0 * SCRAPE / WINDOW + 1);
     assert_near((double)rig_cpu(&in, "shop/cart-2"), 500, 1);
