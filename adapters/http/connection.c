@@ -241,6 +241,9 @@ int http_prepare(struct http *http, CURL *c, const char *path, struct curl_slist
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    /* Of answers that share a connection by HTTP/2, libcurl 7.88 now and then leaves the end of one in
+     * its buffers until something else arrives: a list that never ends, a watch that is silent. */
+    curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (!http->no_compression)
         curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(c, CURLOPT_USERAGENT, "remap/" REMAP_VERSION);

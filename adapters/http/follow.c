@@ -126,7 +126,6 @@ struct follow_line *follow_open(struct follow *follow, struct http *http, const 
     }
     curl_easy_setopt(line->curl, CURLOPT_TIMEOUT_MS, (long)total_ms);
     curl_easy_setopt(line->curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(line->curl, CURLOPT_PIPEWAIT, 1L); /* one connection where it is HTTP/2 */
     curl_easy_setopt(line->curl, CURLOPT_WRITEFUNCTION, on_text);
     curl_easy_setopt(line->curl, CURLOPT_WRITEDATA, line);
     curl_easy_setopt(line->curl, CURLOPT_HEADERFUNCTION, on_header);
