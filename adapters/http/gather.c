@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_BESIDE 4 /* connections of those that are sent at once, past the width */
+
 enum state { QUEUED, RUNNING, ENDED };
 
 struct gathered {
@@ -41,8 +43,11 @@ struct gather *gather_new(struct http *http, int width, struct err *err)
     gather->width = width;
     gather->end = &gather->first;
     gather->multi = curl_multi_init();
-    if (gather->multi)
+    if (gather->multi) {
+        /* libcurl keeps four for each request under way, and closes the rest when there are few. */
+        curl_multi_setopt(gather->multi, CURLMOPT_MAXCONNECTS, (long)width + KEPT_BESIDE);
         return gather;
+    }
     free(gather);
     err_set(err, ERR_INTERNAL, "libcurl does not start");
     return NULL;
@@ -154,13 +159,19 @@ struct gathered *gather_get_now(struct gather *gather, const char *path, size_t 
     return g;
 }
 
-struct gathered *gather_send(struct gather *gather, const char *method, const char *path,
-                             const char *content_type, const void *body, size_t size)
+struct gathered *gather_send_later(struct gather *gather, const char *method, const char *path,
+                                   const char *content_type, const void *body, size_t size)
 {
     assert(strcmp(method, "GET") != 0);
     const struct http_request request = {
         .method = method, .path = path, .content_type = content_type, .body = body, .size = size};
-    struct gathered *g = add(gather, &request, SIZE_MAX);
+    return add(gather, &request, SIZE_MAX);
+}
+
+struct gathered *gather_send(struct gather *gather, const char *method, const char *path,
+                             const char *content_type, const void *body, size_t size)
+{
+    struct gathered *g = gather_send_later(gather, method, path, content_type, body, size);
     start(g);
     return g;
 }
@@ -196,13 +207,12 @@ static void start_all(struct gather *gather, int64_t *wait_ms)
     }
 }
 
-/* One round: what came is taken; then waits for more, unless something ended. */
-static void turn(struct gather *gather)
+/* What came is taken. Did anything end? *wait_ms becomes less where something can be started earlier. */
+static bool take_all(struct gather *gather, int64_t *wait_ms)
 {
-    int64_t wait_ms = HTTP_IDLE_MS;
     int running, left;
     bool any = false;
-    start_all(gather, &wait_ms);
+    start_all(gather, wait_ms);
     curl_multi_perform(gather->multi, &running);
     for (CURLMsg *m; (m = curl_multi_info_read(gather->multi, &left)) != NULL;) {
         struct gathered *g;
@@ -212,9 +222,28 @@ static void turn(struct gather *gather)
         ended(g, m->data.result);
         any = true;
     }
+    return any;
+}
+
+/* One round: what came is taken; then waits for more, unless something ended. */
+static void turn(struct gather *gather)
+{
+    int64_t wait_ms = HTTP_IDLE_MS;
+    bool any = take_all(gather, &wait_ms);
     http_idle_now();
     if (!any)
         curl_multi_poll(gather->multi, NULL, 0, (int)wait_ms, NULL);
+}
+
+void gather_turn(struct gather *gather)
+{
+    int64_t wait_ms = 0;
+    (void)take_all(gather, &wait_ms);
+}
+
+bool gathered_ended(const struct gathered *g)
+{
+    return g->state == ENDED;
 }
 
 int gather_wait(struct gathered *g, const struct http_answer **answer, struct err *err)

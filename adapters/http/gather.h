@@ -28,6 +28,13 @@ struct gathered *gather_get_now(struct gather *gather, const char *path, size_t 
 struct gathered *gather_send(struct gather *gather, const char *method, const char *path,
                              const char *content_type, const void *body, size_t size);
 
+/* The same, but as gather_get(): when its turn comes. */
+struct gathered *gather_send_later(struct gather *gather, const char *method, const char *path,
+                                   const char *content_type, const void *body, size_t size);
+
+/* Lets what is under way go on, and waits for nothing. */
+void gather_turn(struct gather *gather);
+bool gathered_ended(const struct gathered *gathered);
 /* Waits until it has ended, while the others go on; *answer is borrowed from it. */
 int gather_wait(struct gathered *gathered, const struct http_answer **answer, struct err *err);
 /* Waits until nothing is under way: to be called before what takes long and lets nothing else go on. */
