@@ -24,12 +24,47 @@ int run_begin(struct run *run, const struct step *step, const struct view *view,
     if (run->request->max_parallel <= 1) {
         return run_after(run, drive_step(&run->drive, step, view, err));
     }
-    enum driven driven = drive_launch(&run->drive, step, view, &flight, err);
+    enum driven driven = drive_intend(&run->drive, step, view, &flight);
     if (driven != DRIVEN_FLYING) {
         return run_after(run, driven);
     }
     *ARRAY_PUSH(run->flights, run->n_flights) = flight;
     run->acted++;
+    return run->drive.orchestrator->place_all ? 0 : run_ask(run, err);
+}
+
+static void flight_drop(struct run *run, size_t at)
+{
+    flight_wipe(&run->flights[at]);
+    run->n_flights--;
+    memmove(&run->flights[at], &run->flights[at + 1], (run->n_flights - at) * sizeof *run->flights);
+}
+
+int run_ask(struct run *run, struct err *err)
+{
+    size_t n = 0;
+    AUTO_FREE struct step *steps = mem_array(run->n_flights + 1, sizeof *steps);
+    for (size_t i = 0; i < run->n_flights; i++) {
+        if (!run->flights[i].asked) {
+            steps[n++] = run->flights[i].step;
+        }
+    }
+    if (n > 1) {
+        ask_place_all(&run->drive, steps, n);
+    }
+    for (size_t i = 0; i < run->n_flights;) {
+        enum driven driven = run->flights[i].asked
+                                 ? DRIVEN_FLYING
+                                 : drive_ask(&run->drive, &run->flights[i], err);
+        if (driven == DRIVEN_FLYING) {
+            i++;
+            continue;
+        }
+        flight_drop(run, i);
+        if (driven != DRIVEN_ON && run_after(run, driven) < 0) { /* it was counted when it began */
+            return -1;
+        }
+    }
     return 0;
 }
 
@@ -176,24 +211,39 @@ static void wait_for_news(struct run *run)
     ask_wait_for(&run->drive, wait > 1 ? wait : 1);
 }
 
-int run_look(struct run *run, struct err *err)
+/* Which are to be looked at now; the orchestrator may read for all of them at the same time. */
+static size_t find_due(struct run *run)
 {
-    wait_for_news(run);
+    size_t n = 0;
+    AUTO_FREE struct step *steps = mem_array(run->n_flights + 1, sizeof *steps);
+    for (size_t i = 0; i < run->n_flights; i++) {
+        struct flight *flight = &run->flights[i];
+        flight->due = drive_is_due(&run->drive, flight);
+        if (flight->due) {
+            steps[n++] = flight->step;
+        }
+    }
+    if (n > 1) {
+        ask_looks_ahead(&run->drive, steps, n);
+    }
+    return n;
+}
+
+static int look_at_due(struct run *run, struct err *err)
+{
     for (size_t i = 0; i < run->n_flights;) {
-        if (!drive_is_due(&run->drive, &run->flights[i])) {
+        if (!run->flights[i].due) {
             i++;
             continue;
         }
+        run->flights[i].due = false;
         enum driven driven = drive_look(&run->drive, &run->flights[i], err);
         if (driven == DRIVEN_FLYING) {
             i++;
             continue;
         }
-        flight_wipe(&run->flights[i]);
+        flight_drop(run, i);
         run->landed = true;
-        run->n_flights--;
-        memmove(&run->flights[i], &run->flights[i + 1],
-                (run->n_flights - i) * sizeof *run->flights);
         if (driven == DRIVEN_ON) {
             continue; /* it was counted when it began */
         }
@@ -202,6 +252,17 @@ int run_look(struct run *run, struct err *err)
         }
     }
     return 0;
+}
+
+int run_look(struct run *run, struct err *err)
+{
+    wait_for_news(run);
+    size_t n = find_due(run);
+    int rc = look_at_due(run, err);
+    if (n > 1) {
+        ask_looks_ahead(&run->drive, NULL, 0);
+    }
+    return rc;
 }
 
 void run_wipe_flights(struct run *run)

@@ -73,9 +73,10 @@ bool ask_overtaken(const struct err *err)
     return err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND;
 }
 
-void ask_ahead(struct drive *d, const struct step *steps, size_t n)
+static void tell_ahead(const struct drive *d, const struct step *steps, size_t n,
+                       void (*tell)(void *ctx, const struct placement *placements, size_t n))
 {
-    if (!d->orchestrator->ahead) {
+    if (!tell) {
         return;
     }
     AUTO_FREE struct placement *placements = mem_array(n + 1, sizeof *placements);
@@ -84,10 +85,32 @@ void ask_ahead(struct drive *d, const struct step *steps, size_t n)
         counts[i] = mem_array(steps[i].n_targets + 1, sizeof **counts);
         placements[i] = placement_of(d, &steps[i], counts[i]);
     }
-    d->orchestrator->ahead(d->orchestrator_ctx, placements, n);
+    tell(d->orchestrator_ctx, placements, n);
     for (size_t i = 0; i < n; i++) {
         free(counts[i]);
     }
+}
+
+void ask_ahead(struct drive *d, const struct step *steps, size_t n)
+{
+    tell_ahead(d, steps, n, d->orchestrator->ahead);
+}
+
+void ask_looks_ahead(struct drive *d, const struct step *steps, size_t n)
+{
+    tell_ahead(d, steps, n, d->orchestrator->look_ahead);
+}
+
+void ask_place_all(struct drive *d, const struct step *steps, size_t n)
+{
+    struct err later = ERR_INIT; /* each is told when it is asked for alone */
+    if (kept_may_write(d->kept, &later) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        kept_own(d->kept, d->request->cycle, steps[i].seq);
+    }
+    tell_ahead(d, steps, n, d->orchestrator->place_all);
 }
 
 int ask_place(struct drive *d, const struct step *step, struct err *err)

@@ -12,6 +12,8 @@ int ask_intent(struct drive *drive, const struct intent *intent, struct err *err
 
 /* One call of place(); what undo needs is committed with the intent at once. */
 int ask_place(struct drive *drive, const struct step *step, struct err *err);
+/* The same of several moves, as far as it can be done at once: ask_place() of each tells what came of it. */
+void ask_place_all(struct drive *drive, const struct step *steps, size_t n);
 /* One look: where is the object of the step's mark? */
 int ask_report(struct drive *drive, const struct step *step, struct settle_report *out,
                struct err *err);
@@ -37,6 +39,8 @@ int64_t ask_pause_ms(const struct drive *drive, int64_t start_ms);
 
 /* These will be placed one right after the other; n 0: no more of them. */
 void ask_ahead(struct drive *drive, const struct step *steps, size_t n);
+/* These will be looked at one right after the other; n 0: no more of them. */
+void ask_looks_ahead(struct drive *drive, const struct step *steps, size_t n);
 
 /* May a call have had an effect although it failed? */
 bool ask_unsure(const struct err *err);

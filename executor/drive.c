@@ -10,6 +10,9 @@
 #include "executor/validate.h"
 #include "model/base/clock.h"
 
+/* What the cluster tells by itself to be on its way is looked at this often, for signs that it will not
+ * arrive. */
+#define ROLLING_MS 1000
 #define INSPECT_TRIES 3 /* before the request fails; the engine repeats it three times as well */
 
 int drive_open(struct drive *d, struct stage *stage, struct request *request, struct err *err)
@@ -283,9 +286,9 @@ static enum driven step_ask_and_finish(struct drive *d, const struct step *step,
     return driven == DRIVEN_FLYING ? step_finish(d, step, intended_ms, err) : driven;
 }
 
-/* Intent and action; DRIVEN_FLYING when the orchestrator has heard. */
-static enum driven step_begin(struct drive *d, const struct step *step, const struct view *view,
-                              int64_t now, const struct intent **out, struct err *err)
+/* The intent, committed: DRIVEN_FLYING. */
+static enum driven step_intend(struct drive *d, const struct step *step, const struct view *view,
+                               const struct intent **out)
 {
     struct err stopped = ERR_INIT;
     struct intent *intent = ask_intent_new(d, step);
@@ -297,7 +300,7 @@ static enum driven step_begin(struct drive *d, const struct step *step, const st
         return DRIVEN_STOPPED;
     }
     *out = intent;
-    return step_ask(d, step, intent, now, err);
+    return DRIVEN_FLYING;
 }
 
 enum driven drive_step(struct drive *d, const struct step *step, const struct view *view,
@@ -305,8 +308,8 @@ enum driven drive_step(struct drive *d, const struct step *step, const struct vi
 {
     int64_t now = clock_wall_ms();
     const struct intent *intent;
-    enum driven driven = step_begin(d, step, view, now, &intent, err);
-    return driven == DRIVEN_FLYING ? step_finish(d, step, now, err) : driven;
+    enum driven driven = step_intend(d, step, view, &intent);
+    return driven == DRIVEN_FLYING ? step_ask_and_finish(d, step, intent, now, err) : driven;
 }
 
 /* --- moves side by side --- */
@@ -343,22 +346,17 @@ static void flight_after(struct flight *flight, const struct step *step,
     flight->after = counts_copy(&one, flight->n_after);
 }
 
-enum driven drive_launch(struct drive *d, const struct step *step, const struct view *view,
-                         struct flight *out, struct err *err)
+enum driven drive_intend(struct drive *d, const struct step *step, const struct view *view,
+                         struct flight *out)
 {
     int64_t now = clock_wall_ms();
     const struct intent *intent;
-    enum driven driven = step_begin(d, step, view, now, &intent, err);
+    enum driven driven = step_intend(d, step, view, &intent);
     if (driven != DRIVEN_FLYING) {
         return driven;
     }
-    struct ask_watch watch = ask_watch_begin(d);
     *out = (struct flight){.step = *step,
                            .intended_ms = now,
-                           .start_ms = watch.start_ms,
-                           .ask_ms = watch.ask_ms,
-                           .looked_ms = watch.start_ms,
-                           .look_ms = watch.start_ms + ask_pause_ms(d, watch.start_ms),
                            .before = counts_copy(intent->counts, intent->n_counts),
                            .n_before = intent->n_counts};
     out->step.service = mem_strdup(step->service);
@@ -370,12 +368,30 @@ enum driven drive_launch(struct drive *d, const struct step *step, const struct 
     return DRIVEN_FLYING;
 }
 
+enum driven drive_ask(struct drive *d, struct flight *flight, struct err *err)
+{
+    const struct intent *intent = request_intent(d->request, flight->step.seq);
+    flight->asked = true;
+    enum driven driven = step_ask(d, &flight->step, intent, flight->intended_ms, err);
+    struct ask_watch watch = ask_watch_begin(d);
+    flight->start_ms = flight->looked_ms = watch.start_ms;
+    flight->ask_ms = watch.ask_ms;
+    flight->look_ms = watch.start_ms + ask_pause_ms(d, watch.start_ms);
+    return driven;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 bool drive_is_due(struct drive *d, struct flight *flight)
 {
     int64_t now = clock_mono_ms();
     if (d->cluster->rolls && d->cluster->rolls(d->cluster_ctx, flight->step.service)) {
         flight->rolled = true;
-        return now - flight->looked_ms >= d->request->poll_ms;
+        return now - flight->looked_ms >= larger(d->request->poll_ms, ROLLING_MS) ||
+               now - flight->start_ms >= d->request->ready_timeout_ms;
     }
     return flight->rolled || now >= flight->look_ms;
 }

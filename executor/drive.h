@@ -59,13 +59,17 @@ struct flight {
     int64_t start_ms, ask_ms;             /* as struct ask_watch */
     int64_t looked_ms, look_ms; /* monotonic: looked at last, and to be looked at again */
     bool rolled; /* since then its replicas were seen to be replaced */
+    bool due;    /* to be looked at in this turn */
+    bool asked;  /* the orchestrator has heard of it */
     struct replica_count *before, *after; /* of its service, by host: it holds room for both */
     size_t n_before, n_after;
 };
-/* The same as drive_step without the waiting: DRIVEN_FLYING, and *out is the caller's to look at
- * and to wipe; or what became of it at once. */
-enum driven drive_launch(struct drive *drive, const struct step *step, const struct view *view,
-                         struct flight *out, struct err *err);
+/* drive_step in parts, without the waiting. The intent: DRIVEN_FLYING, and *out is the caller's to ask for,
+ * to look at and to wipe; or what became of it at once. */
+enum driven drive_intend(struct drive *drive, const struct step *step, const struct view *view,
+                         struct flight *out);
+/* Asks for it: DRIVEN_FLYING, or what became of it at once. */
+enum driven drive_ask(struct drive *drive, struct flight *flight, struct err *err);
 /* Is there any use in a look now? In time, or when what comes by itself shows a change. */
 bool drive_is_due(struct drive *drive, struct flight *flight);
 /* One look: DRIVEN_FLYING still, or told. */

@@ -294,6 +294,7 @@ static int moves_begin(struct run *run, struct err *err)
         }
     }
     model_free(held);
+    done = done < 0 || run_ask(run, err) < 0 ? -1 : done;
     ask_ahead(&run->drive, NULL, 0);
     run->landed = false;
     view_wipe(&view);

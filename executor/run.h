@@ -40,8 +40,11 @@ struct replica_count *run_counts(const struct run *run, const struct host_count 
 /* abreast.c: moves side by side (design.md 4). At most request->max_parallel, one per service; one
  * that is under way holds room on all its hosts, old and new, until it is settled. */
 
-/* Begins the step, or does it to its end where moves are made one at a time. As run_after(). */
+/* Begins the step, or does it to its end where moves are made one at a time. As run_after(). Where the
+ * orchestrator takes several at once, it is asked for only by run_ask(). */
 int run_begin(struct run *run, const struct step *step, const struct view *view, struct err *err);
+/* Asks for all that were begun and not asked for. As run_after(). */
+int run_ask(struct run *run, struct err *err);
 /* Is there room for one more, beside those under way? */
 bool run_may_begin(const struct run *run);
 /* The fresh view with all the room that those under way hold; the caller frees it. */

@@ -17,6 +17,13 @@ struct ahead_one {
     bool kept;
 };
 
+struct ahead_sent {
+    struct ahead *ahead;     /* NULL: the connection was given up */
+    struct gathered *answer; /* NULL then */
+    char *body;              /* borrowed by it */
+    bool left;               /* nobody waits for it */
+};
+
 static void drop(struct ahead *ahead, size_t at)
 {
     gathered_free(ahead->list[at].answer);
@@ -29,14 +36,6 @@ void ahead_forget(struct ahead *ahead, bool all)
     for (size_t i = ahead->n; i > 0; i--)
         if (all || !ahead->list[i - 1].kept)
             drop(ahead, i - 1);
-}
-
-void ahead_wipe(struct ahead *ahead)
-{
-    ahead_forget(ahead, true);
-    free(ahead->list);
-    gather_free(ahead->gather);
-    *ahead = (struct ahead){0};
 }
 
 /* NULL: not asked for, or too long ago. */
@@ -121,19 +120,83 @@ int ahead_send(struct ahead *ahead, const char *method, const char *path, const 
     return rc;
 }
 
-void ahead_post_all(struct ahead *ahead, struct http *http, const char *const *paths,
-                    const char *const *bodies, size_t n)
+struct ahead_sent *ahead_send_begin(struct ahead *ahead, struct http *http, const char *method,
+                                    const char *path, const char *content_type, char *body)
 {
-    AUTO_FREE struct gathered **sent = mem_array(n, sizeof *sent);
-    if (!is_open(ahead, http))
-        return;
-    for (size_t i = 0; i < n; i++)
-        sent[i] = gather_send(ahead->gather, "POST", paths[i], "application/json", bodies[i],
-                              strlen(bodies[i]));
-    for (size_t i = 0; i < n; i++) {
-        const struct http_answer *answer;
-        struct err lost = ERR_INIT;
-        (void)gather_wait(sent[i], &answer, &lost);
-        gathered_free(sent[i]);
+    if (!is_open(ahead, http)) {
+        free(body);
+        return NULL;
     }
+    struct ahead_sent *sent = mem_alloc(sizeof *sent);
+    *sent = (struct ahead_sent){
+        .ahead = ahead,
+        .answer = gather_send_later(ahead->gather, method, path, content_type, body, strlen(body)),
+        .body = body};
+    *ARRAY_PUSH(ahead->sent, ahead->n_sent) = sent;
+    return sent;
+}
+
+/* Its connection is done with it. */
+static void sent_detach(struct ahead_sent *sent)
+{
+    struct ahead *ahead = sent->ahead;
+    if (!ahead)
+        return;
+    size_t at = 0;
+    while (ahead->sent[at] != sent)
+        at++;
+    ahead->sent[at] = ahead->sent[--ahead->n_sent];
+    gathered_free(sent->answer);
+    sent->ahead = NULL;
+    sent->answer = NULL;
+}
+
+static void sent_free(struct ahead_sent *sent)
+{
+    sent_detach(sent);
+    free(sent->body);
+    free(sent);
+}
+
+int ahead_send_end(struct ahead_sent *sent, struct http_answer *out, struct err *err)
+{
+    int rc = sent->answer ? take(sent->answer, out, err)
+                          : err_set(err, ERR_UNREACHABLE, "the connection was given up");
+    sent_free(sent);
+    return rc;
+}
+
+void ahead_send_leave(struct ahead_sent *sent)
+{
+    sent->left = true;
+}
+
+void ahead_left_turn(struct ahead *ahead, bool wait)
+{
+    if (ahead->n_sent == 0)
+        return;
+    if (wait)
+        gather_settle(ahead->gather);
+    else
+        gather_turn(ahead->gather);
+    for (size_t i = ahead->n_sent; i > 0; i--) {
+        struct ahead_sent *sent = ahead->sent[i - 1];
+        if (sent->left && gathered_ended(sent->answer))
+            sent_free(sent);
+    }
+}
+
+void ahead_wipe(struct ahead *ahead)
+{
+    ahead_forget(ahead, true);
+    while (ahead->n_sent > 0) {
+        struct ahead_sent *sent = ahead->sent[ahead->n_sent - 1];
+        sent_detach(sent);
+        if (sent->left)
+            sent_free(sent);
+    }
+    free(ahead->list);
+    free(ahead->sent);
+    gather_free(ahead->gather);
+    *ahead = (struct ahead){0};
 }

@@ -10,6 +10,8 @@ struct ahead {             /* all zero: nothing was asked for yet */
     struct ahead_one *list;
     size_t n;
     bool keeps; /* what is asked for now outlives writes */
+    struct ahead_sent **sent;
+    size_t n_sent;
 };
 
 /* Before the client's own end. */
@@ -29,10 +31,19 @@ int ahead_get(struct ahead *ahead, const char *path, size_t max_bytes, struct ht
               struct err *err);
 /* The answer that was asked for, and it stays. ERR_NOT_FOUND: there is none. */
 int ahead_peek(struct ahead *ahead, const char *path, struct http_answer *out, struct err *err);
-/* Posts them all at the same time and waits for all; what is refused or lost stays so. */
-void ahead_post_all(struct ahead *ahead, struct http *http, const char *const *paths,
-                    const char *const *bodies, size_t n);
 int ahead_send(struct ahead *ahead, const char *method, const char *path, const char *content_type,
                const char *body, size_t size, struct http_answer *out, struct err *err);
+
+/* Sends it beside whatever else goes on; takes the body, `method` must last. NULL: there is no connection.
+ * Once, and never again. */
+struct ahead_sent *ahead_send_begin(struct ahead *ahead, struct http *http, const char *method,
+                                    const char *path, const char *content_type, char *body);
+/* Waits for its answer, as ahead_send(), and frees it. Where the connection was given up meanwhile nobody
+ * knows what became of it: ERR_UNREACHABLE. */
+int ahead_send_end(struct ahead_sent *sent, struct http_answer *out, struct err *err);
+/* Nobody waits for it: what is refused or lost stays so. */
+void ahead_send_leave(struct ahead_sent *sent);
+/* Lets those go on that nobody waits for, and with `wait` waits for the last of them. */
+void ahead_left_turn(struct ahead *ahead, bool wait);
 
 #endif

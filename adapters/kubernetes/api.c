@@ -316,11 +316,10 @@ static json_t *call_tree(const struct call *call, struct err *err)
     return tree;
 }
 
-/* Runs it and hands out the object of the answer, where one is wanted; there must be one. */
-static int call_object(struct kube_api *api, struct call *call, json_t **out,
-                       struct kube_status *status, struct err *err)
+/* What is handed out of a call that ended with `rc`. */
+static int call_end(struct call *call, int rc, json_t **out, struct kube_status *status,
+                    struct err *err)
 {
-    int rc = call_run(api, call, err);
     json_t *tree = rc == 0 ? call_tree(call, err) : NULL;
     if (status)
         *status = call->status;
@@ -330,6 +329,13 @@ static int call_object(struct kube_api *api, struct call *call, json_t **out,
     else
         json_decref(tree);
     return tree ? 0 : -1;
+}
+
+/* Runs it and hands out the object of the answer, where one is wanted; there must be one. */
+static int call_object(struct kube_api *api, struct call *call, json_t **out,
+                       struct kube_status *status, struct err *err)
+{
+    return call_end(call, call_run(api, call, err), out, status, err);
 }
 
 bool kube_api_absent(const struct kube_status *status)
@@ -389,15 +395,68 @@ int kube_api_send(struct kube_api *api, const char *method, const char *path,
     return call_object(api, &call, out, status, err);
 }
 
-void kube_api_post_all(struct kube_api *api, const char *const *paths, const char *const *bodies,
-                       size_t n)
+struct kube_sent {
+    const char *method;
+    char *path;
+    struct ahead_sent *sent;
+};
+
+struct kube_sent *kube_api_send_begin(struct kube_api *api, const char *method, const char *path,
+                                      const char *content_type, const json_t *body,
+                                      struct err *err)
 {
     struct http *http;
+    char *text = json_dumps(body, JSON_COMPACT);
+    if (!text) {
+        err_set(err, ERR_INTERNAL, "%s %s: body is no JSON", method, path);
+        return NULL;
+    }
+    if (kube_api_connect(api, false, &http, err) ||
+        (api->may_write && api->may_write(api->may_write_ctx, err))) {
+        free(text);
+        return NULL;
+    }
+    struct ahead_sent *sent = ahead_send_begin(&api->ahead, http, method, path, content_type, text);
+    if (!sent) {
+        err_set(err, ERR_INTERNAL, "%s %s: no connection", method, path);
+        return NULL;
+    }
+    struct kube_sent *out = mem_alloc(sizeof *out);
+    *out = (struct kube_sent){method, mem_strdup(path), sent};
+    return out;
+}
+
+int kube_api_send_end(struct kube_api *api, struct kube_sent *sent, json_t **out,
+                      struct kube_status *status, struct err *err)
+{
+    struct call call = {.method = sent->method,
+                        .path = sent->path,
+                        .answer = HTTP_ANSWER_INIT,
+                        .status = {.retry_after_ms = -1}};
+    int rc = ahead_send_end(sent->sent, &call.answer, err);
+    call.status.code = call.answer.status;
+    if (rc && call.answer.status)
+        call_error(api, &call, err);
+    rc = call_end(&call, rc, out, status, err);
+    free(sent->path);
+    free(sent);
+    return rc;
+}
+
+void kube_api_post(struct kube_api *api, const char *path, const json_t *body)
+{
     struct err lost = ERR_INIT;
-    kube_api_ahead_end(api);
-    if (n > 0 && kube_api_connect(api, false, &http, &lost) == 0 &&
-        !(api->may_write && api->may_write(api->may_write_ctx, &lost)))
-        ahead_post_all(&api->ahead, http, paths, bodies, n);
+    struct kube_sent *sent = kube_api_send_begin(api, "POST", path, "application/json", body, &lost);
+    if (!sent)
+        return;
+    ahead_send_leave(sent->sent);
+    free(sent->path);
+    free(sent);
+}
+
+void kube_api_posts_turn(struct kube_api *api, bool wait)
+{
+    ahead_left_turn(&api->ahead, wait);
 }
 
 /* --- lists --- */

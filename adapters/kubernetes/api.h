@@ -95,9 +95,18 @@ int kube_api_list(struct kube_api *api, const char *path,
                   int (*page)(void *ctx, const json_t *list, bool again, struct err *err),
                   void *ctx, char **version, struct kube_status *status, struct err *err);
 
-/* Posts objects all at the same time, as well as it can: nothing tells what became of them. */
-void kube_api_post_all(struct kube_api *api, const char *const *paths, const char *const *bodies,
-                       size_t n);
+/* kube_api_send() in two parts, so that others go on meanwhile; NULL and *err: it was not sent. */
+struct kube_sent *kube_api_send_begin(struct kube_api *api, const char *method, const char *path,
+                                      const char *content_type, const json_t *body,
+                                      struct err *err);
+/* Waits and frees it. 401 and 429, which kube_api_send() deals with, are left to the caller as well. */
+int kube_api_send_end(struct kube_api *api, struct kube_sent *sent, json_t **out,
+                      struct kube_status *status, struct err *err);
+
+/* Posts an object as well as it can, beside whatever else goes on: nothing tells what became of it. */
+void kube_api_post(struct kube_api *api, const char *path, const json_t *body);
+/* Lets what is posted go on; with `wait` until there is none left. */
+void kube_api_posts_turn(struct kube_api *api, bool wait);
 
 /* Asks for it now, together with all else that is asked for ahead, and keeps the answer for the next
  * kube_api_get() of the same path, or for the first page of the next kube_api_list(). Errors come

@@ -151,41 +151,36 @@ static char *likely_path(const char *service)
     return mem_printf("%s?resourceVersion=0", plain);
 }
 
-/* The Event's text and where it is posted; NULL: nobody knows the workload. Caller frees both. */
-static char *body_of(struct kube_api *api, const struct announcement *what, const char *reporter,
-                     char **path)
+/* What was announced of it; `known`: the workload, or NULL. NULL: nobody knows it. Caller decrefs. */
+static json_t *event_of(struct kube_api *api, const struct announcement *what, json_t *known,
+                        const char *reporter)
 {
-    AUTO_JSON json_t *workload = NULL;
-    const char *plural;
+    AUTO_JSON json_t *workload = json_incref(known);
+    const char *plural, *kind = kube_text(known, "kind");
     struct err unknown = ERR_INIT;
-    if (event_workload(api, what->service, true, &workload, &plural, &unknown) < 0)
-        return NULL;
-    AUTO_JSON json_t *event =
-        event_encode(workload, kind_of(plural), what, reporter, clock_wall_ms());
-    const char *space = kube_text(kube_get(workload, "metadata"), "namespace");
-    char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    if (text)
-        *path = kube_api_path("events.k8s.io/v1", space, "events", NULL);
-    return text;
+    if (!known) {
+        if (event_workload(api, what->service, true, &workload, &plural, &unknown) < 0)
+            return NULL;
+        kind = kind_of(plural);
+    }
+    return event_encode(workload, kind ? kind : "Deployment", what, reporter, clock_wall_ms());
 }
 
-void event_post_all(struct kube_api *api, const struct announcement *whats, size_t n,
-                    const char *reporter)
+void event_post_all(struct kube_api *api, const struct announcement *whats,
+                    json_t *const *workloads, size_t n, const char *reporter)
 {
-    AUTO_FREE char **paths = mem_array(n, sizeof *paths), **bodies = mem_array(n, sizeof *bodies);
-    size_t known = 0;
     for (size_t i = 0; i < n; i++) {
-        AUTO_FREE char *path = likely_path(whats[i].service);
+        AUTO_FREE char *path = workloads[i] ? NULL : likely_path(whats[i].service);
         if (path)
             kube_api_ahead_get(api, path);
     }
     for (size_t i = 0; i < n; i++) {
-        bodies[known] = body_of(api, &whats[i], reporter, &paths[known]);
-        known += bodies[known] != NULL;
+        AUTO_JSON json_t *event = event_of(api, &whats[i], workloads[i], reporter);
+        if (!event)
+            continue;
+        const char *space = kube_text(kube_get(event, "metadata"), "namespace");
+        AUTO_FREE char *path = kube_api_path("events.k8s.io/v1", space, "events", NULL);
+        kube_api_post(api, path, event);
     }
-    kube_api_post_all(api, (const char *const *)paths, (const char *const *)bodies, known);
-    for (size_t i = 0; i < known; i++) {
-        free(paths[i]);
-        free(bodies[i]);
-    }
+    kube_api_ahead_end(api);
 }

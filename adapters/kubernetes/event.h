@@ -26,8 +26,9 @@ int event_workload(struct kube_api *api, const char *service, bool recent, json_
  */
 json_t *event_encode(const json_t *workload, const char *kind, const struct announcement *what,
                      const char *reporter, int64_t now_ms);
-/* Finds the workloads and posts, each at the same time. Nothing depends on it. */
-void event_post_all(struct kube_api *api, const struct announcement *whats, size_t n,
-                    const char *reporter);
+/* Posts (kube_api_posts_turn); first finds those of the workloads that are NULL. Of the others kind, name,
+ * namespace and uid are needed. Nothing depends on it. */
+void event_post_all(struct kube_api *api, const struct announcement *whats,
+                    json_t *const *workloads, size_t n, const char *reporter);
 
 #endif

@@ -21,6 +21,9 @@
 #define LINE_MAX_BYTES ((size_t)16 << 20) /* etcd takes objects of 1.5 MiB */
 /* Nothing more for so long: the watches have told everything. Events reach a watch within some ms. */
 #define SILENCE_MS 40
+/* Who has read them a moment ago, as the executor does all along, has but the last of that to wait for. */
+#define FOLLOWED_MS 100
+#define FOLLOWED_SILENCE_MS 10
 #define UPDATE_MAX_MS 5000 /* where it never falls silent, or no answer comes */
 #define LIST_MAX_MS 120000 /* 10^5 pods, 400 MB, at 4 MB/s; one that stalls ends by its `timeout` */
 #define TURN_MS 20         /* webhooks are answered in between (http_idle) */
@@ -77,6 +80,7 @@ struct feeds {
     struct feed **list;
     size_t n;
     struct follow *follow;
+    int64_t turned_ms; /* monotonic: when they were read last without waiting; -1: never */
     struct feeds_count count;
 };
 
@@ -95,6 +99,7 @@ struct feeds *feeds_new(struct kube_api *api, struct kube_objects *objects)
     struct feeds *feeds = mem_alloc(sizeof *feeds);
     feeds->api = api;
     feeds->objects = objects;
+    feeds->turned_ms = -1;
     for (size_t k = 0; k < ARRAY_LEN(source_kinds); k++)
         feed_add(feeds, &source_kinds[k], NULL);
     feeds->follow = follow_new();
@@ -371,13 +376,15 @@ static void feeds_drain(struct feeds *feeds)
 {
     int64_t start = clock_mono_ms(), now = start, quiet = start;
     bool were_up = all_are_up(feeds);
-    while (now - start < UPDATE_MAX_MS && (!all_are_up(feeds) || now - quiet < SILENCE_MS)) {
+    bool followed = were_up && feeds->turned_ms >= 0 && start - feeds->turned_ms < FOLLOWED_MS;
+    int64_t silence = followed ? FOLLOWED_SILENCE_MS : SILENCE_MS;
+    while (now - start < UPDATE_MAX_MS && (!all_are_up(feeds) || now - quiet < silence)) {
         bool up = all_are_up(feeds);
-        int64_t lines = follow_turn(feeds->follow, SILENCE_MS / 2);
+        int64_t lines = follow_turn(feeds->follow, silence / 2);
         now = clock_mono_ms();
         if (lines || !up)
             quiet = now;
-        if (were_up && up && now - start >= SILENCE_MS && !follow_turn(feeds->follow, 0))
+        if (were_up && up && now - start >= silence && !follow_turn(feeds->follow, 0))
             return;
     }
 }
@@ -386,6 +393,7 @@ void feeds_turn(struct feeds *feeds)
 {
     struct err ignored = ERR_INIT; /* the next update meets it again */
     int64_t now = clock_mono_ms();
+    feeds->turned_ms = now;
     follow_turn(feeds->follow, 0);
     for (size_t i = 0; i < feeds->n; i++) {
         struct feed *feed = feeds->list[i];

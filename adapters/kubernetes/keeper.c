@@ -19,6 +19,13 @@
 #define LOOK_MS 2000
 /* So many Events are posted together. */
 #define EVENTS 16
+/* Moves under way at the same time; where there are more, the oldest is looked for again. */
+#define KNOWN 64
+
+struct known {
+    char *service;
+    json_t *workload;
+};
 
 struct kube_keeper {
     char *name; /* of the source, for messages */
@@ -27,7 +34,10 @@ struct kube_keeper {
     char *identity, *lease_name, *pause_name, *pause_path; /* pause_*: NULL: not looked for */
     bool events, paused;
     struct announcement said[EVENTS]; /* to be posted; texts owned */
+    json_t *about[EVENTS];            /* their workloads; NULL: to be looked for */
     size_t n_said;
+    struct known known[KNOWN];
+    size_t next_known;
     bool posting; /* a turn may come while answers are waited for */
     char lease_trouble[160], pause_trouble[160];
     struct wishes *wishes; /* NULL: moves whole services */
@@ -50,22 +60,68 @@ static void said_wipe(struct announcement *said)
     free((char *)said->reason);
 }
 
-static void keeper_flush(void *ctx)
+void kube_keeper_knows(void *keeper, const char *service, const json_t *workload)
 {
-    struct kube_keeper *k = ctx;
+    struct kube_keeper *k = keeper;
+    const json_t *meta = kube_get(workload, "metadata");
+    const char *kind = kube_text(workload, "kind"), *name = kube_text(meta, "name");
+    const char *space = kube_text(meta, "namespace"), *uid = kube_text(meta, "uid");
+    if (!k->events || !kind || !name || !space || !uid)
+        return;
+    struct known *known = &k->known[k->next_known];
+    k->next_known = (k->next_known + 1) % KNOWN;
+    free(known->service);
+    json_decref(known->workload);
+    known->service = mem_strdup(service);
+    known->workload = json_pack("{s:s,s:{s:s,s:s,s:s}}", "kind", kind, "metadata", "name", name,
+                                "namespace", space, "uid", uid);
+}
+
+/* What was said of the service last, or NULL. New reference. */
+static json_t *known_of(const struct kube_keeper *k, const char *service)
+{
+    for (size_t i = 1; i <= KNOWN; i++) {
+        const struct known *known = &k->known[(k->next_known + KNOWN - i) % KNOWN];
+        if (known->service && strcmp(known->service, service) == 0)
+            return json_incref(known->workload);
+    }
+    return NULL;
+}
+
+/* Posts what was said; what is on its way goes on beside all else. */
+static void post_said(struct kube_keeper *k)
+{
     struct announcement said[EVENTS];
+    json_t *about[EVENTS];
     struct err ignored = ERR_INIT;
-    if (k->posting || k->n_said == 0)
+    if (k->posting)
+        return;
+    kube_api_posts_turn(k->event_api, false);
+    if (k->n_said == 0)
         return;
     size_t n = k->n_said;
     memcpy(said, k->said, n * sizeof *said);
+    memcpy(about, k->about, n * sizeof(json_t *));
     k->n_said = 0;
     k->posting = true;
     if (kube_keeper_may_write(k, &ignored) == 0)
-        event_post_all(k->event_api, said, n, k->identity);
+        event_post_all(k->event_api, said, about, n, k->identity);
     k->posting = false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         said_wipe(&said[i]);
+        json_decref(about[i]);
+    }
+}
+
+static void keeper_flush(void *ctx)
+{
+    struct kube_keeper *k = ctx;
+    post_said(k);
+    if (k->posting)
+        return;
+    k->posting = true;
+    kube_api_posts_turn(k->event_api, true);
+    k->posting = false;
 }
 
 static void keeper_announce(void *ctx, const struct announcement *what)
@@ -73,6 +129,7 @@ static void keeper_announce(void *ctx, const struct announcement *what)
     struct kube_keeper *k = ctx;
     if (!k->events || k->n_said == EVENTS) /* full: only while others are being posted */
         return;
+    k->about[k->n_said] = known_of(k, what->service);
     k->said[k->n_said++] = (struct announcement){.cycle = what->cycle,
                                                  .seq = what->seq,
                                                  .service = text_of(what->service),
@@ -81,8 +138,7 @@ static void keeper_announce(void *ctx, const struct announcement *what)
                                                  .state = text_of(what->state),
                                                  .reason = text_of(what->reason),
                                                  .bad = what->bad};
-    if (k->n_said == EVENTS)
-        keeper_flush(k);
+    post_said(k);
 }
 
 static void keeper_close(void *ctx)
@@ -91,6 +147,10 @@ static void keeper_close(void *ctx)
     if (!k)
         return;
     keeper_flush(k);
+    for (size_t i = 0; i < KNOWN; i++) {
+        free(k->known[i].service);
+        json_decref(k->known[i].workload);
+    }
     if (k->lease)
         lease_release(k->lease);
     lease_free(k->lease);
@@ -244,7 +304,7 @@ static int64_t keeper_turn(void *ctx, struct keeper_state *out)
     }
     if (k->pause_path)
         look_for_pause(k);
-    keeper_flush(k);
+    post_said(k);
     out->paused = k->paused;
     tell(k, out);
     return pause_ms;

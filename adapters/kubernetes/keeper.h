@@ -32,6 +32,9 @@ extern const struct keeper kubernetes_replica_keeper; /* of `kubernetes-replica`
 
 /* struct keeper's may_write(), for kube_api_guard(). */
 int kube_keeper_may_write(void *keeper, struct err *err);
+/* This is the workload that a service name means: who is told of its move need not look for it. Only its
+ * kind, name, namespace and uid are kept. */
+void kube_keeper_knows(void *keeper, const char *service, const json_t *workload);
 /* NULL for kubernetes_keeper. */
 struct wishes *kube_keeper_wishes(struct kube_keeper *keeper);
 

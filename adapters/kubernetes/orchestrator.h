@@ -54,8 +54,17 @@ struct pin_down {
     int64_t seen_ms; /* wall: when it was first found so */
 };
 
+/* A pin that is on its way to the server. */
+struct pin_sent {
+    int64_t cycle, seq;
+    char *service, *saved;
+    json_t *workload;
+    struct write *write;
+};
+
 struct kube_orchestrator {
     struct kube_api *api;
+    void *keeper; /* NULL: none */
     struct world_known *known;
     size_t n_known;
     enum pin_kind kind;
@@ -63,6 +72,8 @@ struct kube_orchestrator {
     int64_t unschedulable_ms, unready_ms;
     struct pin_down *down; /* relief.c */
     size_t n_down;
+    struct pin_sent *sent;
+    size_t n_sent;
     struct pin_memory *memories;
     size_t n_memories;
     bool no_rollouts;  /* the cluster knows no Argo Rollouts */
@@ -74,6 +85,38 @@ struct kube_orchestrator {
 int orchestrator_read(const struct source *source, struct kube_orchestrator *o, struct err *err);
 
 struct pin_memory *orchestrator_memory(struct kube_orchestrator *o, const struct placement *p);
+
+/* Was the mark made for this move? A store that was lost begins its numbers anew, so hosts count too
+ * where they are known. */
+bool orchestrator_marked(const struct mark *mark, const struct placement *p, const struct pin *pin);
+/* The pin that the move asks for; pin_wipe(). */
+void orchestrator_pin(const struct kube_orchestrator *o, const struct placement *p,
+                      struct pin *out);
+/* Keeps in the annotation that the pin was taken out soon after it came, without a release, and by whom, which
+ * is left in `who`: the workload rests until an operator removes the annotation (rule 11). Best effort:
+ * without it the missing pin alone says to keep off until the next release. */
+void orchestrator_note_revert(struct kube_orchestrator *o, const json_t *workload,
+                              struct mark *mark, char *who, size_t size);
+
+/* --- place.c: struct orchestrator's ahead(), place(), place_all() --- */
+
+void place_ahead(void *orchestrator, const struct placement *placements, size_t n);
+int place_run(void *orchestrator, const struct placement *p, char **saved, struct err *err);
+void place_all(void *orchestrator, const struct placement *placements, size_t n);
+/* Waits for what nobody asked about. */
+void place_forget(struct kube_orchestrator *o);
+/* The fields without a pin of ours that is there already, and what they were before the first. */
+struct pin_fields place_base(const json_t *workload, const struct mark *mark, enum pin_kind kind);
+/* The rules, as the world is now; `pin` NULL: one is taken out. ERR_CONFLICT names the rule; ERR_TIMEOUT: not
+ * now, ask again. */
+int place_check(struct kube_orchestrator *o, const json_t *workload, const struct mark *mark,
+                struct pin *pin, struct err *err);
+
+/* --- settle.c: struct orchestrator's look_ahead(), settled() --- */
+
+void settle_ahead(void *orchestrator, const struct placement *placements, size_t n);
+int settle_run(void *orchestrator, const struct placement *p, struct settle_report *out,
+               struct err *err);
 
 /* --- world.c: reading --- */
 
@@ -110,6 +153,8 @@ void world_wipe(struct world *world);
  * right after the other. It ends with kube_api_ahead_forget(). */
 void world_moves_ahead(struct kube_orchestrator *o, const char *const *services,
                        const struct pin *pins, size_t n);
+/* The same of the cached world_workload() and, where its rollout has ended, world_pods(). */
+void world_looks_ahead(struct kube_orchestrator *o, const char *const *services, size_t n);
 void world_forget(struct kube_orchestrator *o);
 #define AUTO_WORLD __attribute__((cleanup(world_wipe)))
 
@@ -118,13 +163,16 @@ bool world_targets_taken(struct kube_orchestrator *o, const struct pin *pin);
 
 /* --- write.c: changing a workload --- */
 
-/* 0: written. 1: somebody was faster, read again. -1: *err. *out: the workload afterwards. */
+/* 0: written. 1: somebody was faster, read again. -1: *err. With `later` (NULL before) it is only begun: 0,
+ * and write_end() tells the rest, unless *later stays NULL. */
 int write_apply(struct kube_orchestrator *o, const json_t *workload, const struct mark *mark,
-                json_t **out, struct err *err);
+                struct write **later, struct err *err);
 /* Fields as they shall be, and the annotation (NULL: none); what is as wanted already is not
  * written. */
 int write_patch(struct kube_orchestrator *o, const json_t *workload, const struct pin_fields *then,
-                const char *annotation, json_t **out, struct err *err);
+                const char *annotation, struct write **later, struct err *err);
+/* Waits for what was begun, and frees it. */
+int write_end(struct kube_orchestrator *o, struct write *write, struct err *err);
 
 /* --- relief.c: struct orchestrator's relieve() (interfaces.md 1.9 rule 3) --- */
 

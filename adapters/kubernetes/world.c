@@ -571,7 +571,7 @@ int world_read(struct kube_orchestrator *o, const json_t *workload, struct pin *
 
 /* The path of what a service most likely is: a Deployment, where its name does not say. Caller frees;
  * NULL: no name of a service. */
-static char *likely_path(const char *service, size_t *kind)
+static char *likely_path(const char *service, bool recent, size_t *kind)
 {
     AUTO_FREE char *space = mem_strdup(service);
     char *first = strchr(space, '/');
@@ -584,26 +584,55 @@ static char *likely_path(const char *service, size_t *kind)
         *name++ = '\0';
         *kind = strcasecmp(first, kinds[1].kind) == 0;
     }
-    return kube_api_path("apps/v1", space, kinds[*kind].plural, name ? name : first);
+    AUTO_FREE char *path =
+        kube_api_path("apps/v1", space, kinds[*kind].plural, name ? name : first);
+    return mem_printf("%s%s", path, recent ? "?resourceVersion=0" : "");
+}
+
+static void ask_workloads(struct kube_orchestrator *o, const char *const *services, size_t n,
+                          bool recent)
+{
+    size_t kind;
+    for (size_t i = 0; i < n; i++) {
+        AUTO_FREE char *path = likely_path(services[i], recent, &kind);
+        if (path)
+            kube_api_ahead_get(o->api, path);
+    }
+}
+
+/* What ask_workloads() asked for, once it is there; NULL: it is told in earnest. Caller decrefs. */
+static json_t *asked_workload(struct kube_orchestrator *o, const char *service, bool recent)
+{
+    size_t kind;
+    json_t *workload = NULL;
+    AUTO_FREE char *path = likely_path(service, recent, &kind);
+    if (path && kube_api_ahead_peek(o->api, path, &workload))
+        say_kind(workload, kind);
+    return workload;
 }
 
 void world_moves_ahead(struct kube_orchestrator *o, const char *const *services,
                        const struct pin *pins, size_t n)
 {
-    size_t kind;
     kube_api_ahead_keep(o->api, true);
+    ask_workloads(o, services, n, false);
     for (size_t i = 0; i < n; i++) {
-        AUTO_FREE char *path = likely_path(services[i], &kind);
-        if (path)
-            kube_api_ahead_get(o->api, path);
+        AUTO_JSON json_t *workload = asked_workload(o, services[i], false);
+        if (workload)
+            read_ahead(o, workload, &pins[i]);
     }
+    kube_api_ahead_keep(o->api, false);
+}
+
+void world_looks_ahead(struct kube_orchestrator *o, const char *const *services, size_t n)
+{
+    char why[200];
+    kube_api_ahead_keep(o->api, true);
+    ask_workloads(o, services, n, true);
     for (size_t i = 0; i < n; i++) {
-        AUTO_FREE char *path = likely_path(services[i], &kind);
-        AUTO_JSON json_t *workload = NULL;
-        if (!path || !kube_api_ahead_peek(o->api, path, &workload))
-            continue;
-        say_kind(workload, kind);
-        read_ahead(o, workload, &pins[i]);
+        AUTO_JSON json_t *workload = asked_workload(o, services[i], true);
+        if (workload && rollout_state(workload, why, sizeof why) == ROLLOUT_DONE)
+            world_pods_ahead(o, workload, true);
     }
     kube_api_ahead_keep(o->api, false);
 }

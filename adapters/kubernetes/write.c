@@ -17,29 +17,60 @@ static const char *meta_text(const json_t *workload, const char *key)
     return text ? text : "";
 }
 
-/* Sends it; see orchestrator.h for what is returned. `stale`: the status that says so. */
-static int send(struct kube_orchestrator *o, const json_t *workload, const char *type,
-                const json_t *body, long stale, json_t **out, struct err *err)
+struct write {
+    struct kube_sent *sent;
+    long stale; /* the status that says that somebody was faster */
+};
+
+/* See orchestrator.h for what is returned. */
+static int told(int rc, const struct kube_status *status, long stale, struct err *err)
+{
+    if (rc == 0)
+        return 0;
+    if (strcmp(status->cause, "FieldManagerConflict") == 0)
+        return err_set(err, ERR_CONFLICT, "affinity owned by others: %s", status->cause_text);
+    return status->code == stale ? 1 : -1;
+}
+
+static char *write_url(const json_t *workload)
 {
     AUTO_FREE char *path = world_path(workload);
-    AUTO_FREE char *url = mem_printf("%s?fieldManager=" OWNERS_SELF, path);
+    return mem_printf("%s?fieldManager=" OWNERS_SELF, path);
+}
+
+/* Sends it, or with `later` only begins to. */
+static int send(struct kube_orchestrator *o, const json_t *workload, const char *type,
+                const json_t *body, long stale, struct write **later, struct err *err)
+{
+    AUTO_FREE char *url = write_url(workload);
     struct kube_status status = {0};
-    if (kube_api_send(o->api, "PATCH", url, type, body, out, &status, err) == 0) {
-        if (out) {
-            json_object_set(*out, "kind", json_object_get(workload, "kind"));
-            json_object_set(*out, "apiVersion", json_object_get(workload, "apiVersion"));
-        }
-        return 0;
-    }
-    if (strcmp(status.cause, "FieldManagerConflict") == 0)
-        return err_set(err, ERR_CONFLICT, "affinity owned by others: %s", status.cause_text);
-    if (status.code != stale)
+    if (!later)
+        return told(kube_api_send(o->api, "PATCH", url, type, body, NULL, &status, err), &status,
+                    stale, err);
+    struct kube_sent *sent = kube_api_send_begin(o->api, "PATCH", url, type, body, err);
+    if (!sent)
         return -1;
-    return 1;
+    *later = mem_alloc(sizeof **later);
+    **later = (struct write){.sent = sent, .stale = stale};
+    return 0;
+}
+
+int write_end(struct kube_orchestrator *o, struct write *write, struct err *err)
+{
+    struct kube_status status = {0};
+    struct err why = ERR_INIT;
+    int rc = kube_api_send_end(o->api, write->sent, NULL, &status, &why);
+    rc = told(rc, &status, write->stale, &why);
+    free(write);
+    if (rc < 0 && (status.code == 401 || status.code == 429))
+        return 1; /* nobody looked at it: to be sent anew, with other credentials or later */
+    if (rc < 0)
+        *err = why;
+    return rc;
 }
 
 int write_apply(struct kube_orchestrator *o, const json_t *workload, const struct mark *mark,
-                json_t **out, struct err *err)
+                struct write **later, struct err *err)
 {
     AUTO_FREE char *text = mark_encode(mark);
     AUTO_JSON json_t *body = json_pack(
@@ -54,7 +85,7 @@ int write_apply(struct kube_orchestrator *o, const json_t *workload, const struc
     if (mark->constraint)
         json_object_set_new(spec, "topologySpreadConstraints",
                             json_pack("[O]", mark->constraint));
-    return send(o, workload, "application/apply-patch+yaml", body, 409, out, err);
+    return send(o, workload, "application/apply-patch+yaml", body, 409, later, err);
 }
 
 static void patch_annotation(const json_t *workload, const char *wanted, json_t *operations)
@@ -79,7 +110,7 @@ static void patch_annotation(const json_t *workload, const char *wanted, json_t 
 }
 
 int write_patch(struct kube_orchestrator *o, const json_t *workload, const struct pin_fields *then,
-                const char *annotation, json_t **out, struct err *err)
+                const char *annotation, struct write **later, struct err *err)
 {
     AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(workload);
     AUTO_JSON json_t *operations = json_pack("[{s:s,s:s,s:s}]", "op", "test", "path",
@@ -93,11 +124,8 @@ int write_patch(struct kube_orchestrator *o, const json_t *workload, const struc
     size_t tests = json_array_size(operations);
     pin_patch(&now, then, operations);
     patch_annotation(workload, annotation, operations);
-    if (json_array_size(operations) == tests) { /* nothing changes: nothing is written */
-        if (out)
-            *out = json_deep_copy(workload);
+    if (json_array_size(operations) == tests) /* nothing changes: nothing is written */
         return 0;
-    }
     /* A failed test and a patch that makes no sense are one and the same 422: read again and see. */
-    return send(o, workload, "application/json-patch+json", operations, 422, out, err);
+    return send(o, workload, "application/json-patch+json", operations, 422, later, err);
 }

@@ -27,6 +27,7 @@ static struct kube_cluster *cluster;
 static struct shop shop;
 static bool counting; /* the executor's calls, not the test's own */
 static int64_t cycles;
+static int64_t together; /* patches that were on their ways while others were begun */
 static int64_t asked; /* so many calls, and the move is asked for; the looks after it are a matter of time */
 
 /* --- the calls --- */
@@ -91,7 +92,44 @@ int __wrap_kube_api_send(struct kube_api *api, const char *method, const char *p
     return dead(err);
 }
 
-/* --- a world: the shop as a model, and a plan that moves one service --- */
+int __real_kube_api_send_end(struct kube_api *, struct kube_sent *, json_t **,
+                             struct kube_status *, struct err *);
+int __wrap_kube_api_send_end(struct kube_api *, struct kube_sent *, json_t **,
+                             struct kube_status *, struct err *);
+int __wrap_kube_api_send_end(struct kube_api *api, struct kube_sent *sent, json_t **out,
+                             struct kube_status *status, struct err *err)
+{
+    bool lived = lives();
+    int rc = __real_kube_api_send_end(api, sent, out, status, err);
+    if (lived && lives())
+        return rc;
+    if (rc == 0 && out)
+        json_decref(*out);
+    return dead(err);
+}
+
+struct kube_sent *__real_kube_api_send_begin(struct kube_api *, const char *, const char *,
+                                             const char *, const json_t *, struct err *);
+struct kube_sent *__wrap_kube_api_send_begin(struct kube_api *, const char *, const char *,
+                                             const char *, const json_t *, struct err *);
+/* Who dies after it has sent leaves the request with the server. */
+struct kube_sent *__wrap_kube_api_send_begin(struct kube_api *api, const char *method,
+                                             const char *path, const char *type,
+                                             const json_t *body, struct err *err)
+{
+    struct err unheard = ERR_INIT;
+    struct kube_sent *sent =
+        lives() ? __real_kube_api_send_begin(api, method, path, type, body, err) : NULL;
+    together += sent != NULL;
+    if (sent && lives())
+        return sent;
+    if (sent)
+        (void)__real_kube_api_send_end(api, sent, NULL, NULL, &unheard);
+    (void)dead(err);
+    return NULL;
+}
+
+/* --- a world: the shop as a model, and a plan that moves one service, or several --- */
 
 struct world {
     struct model *model;
@@ -238,6 +276,64 @@ static void test_executor_when_killed_before_or_after_any_call_moves_once(void *
     assert_true(asked > 0);
 }
 
+#define TOGETHER 3
+
+/* The plan of a world of the first, with the others on their ways too: each to the node after its own. */
+static void plan_together(struct world *w, const char *const *names)
+{
+    AUTO_FREE int *placement = mem_array(w->model->n_instances + 1, sizeof *placement);
+    for (size_t i = 0; i < w->model->n_instances; i++) {
+        const struct instance *x = &w->model->instances[i];
+        placement[i] = x->host;
+        for (size_t k = 0; k < TOGETHER; k++) {
+            AUTO_FREE char *service = mem_printf("%s/%s", shop.space, names[k]);
+            if (x->service == model_service(w->model, service))
+                placement[i] = (x->host + 1) % (int)w->model->n_hosts;
+        }
+    }
+    plan_free(w->s->plan);
+    scripted_plan(w->s, placement);
+    assert_int_equal(w->s->plan->n_moves, TOGETHER);
+    w->s->max_parallel = TOGETHER;
+}
+
+/* Their patches are on their ways at the same time. Every third point. */
+static void test_executor_when_killed_among_moves_sent_together_moves_each_once(void **state)
+{
+    (void)state;
+    static const char *const names[TOGETHER] = {"left", "middle", "right"};
+    int64_t calls = 0;
+    for (size_t k = 0; k < TOGETHER; k++)
+        assert_true(shop_deploy(&shop, names[k], 1, ""));
+    for (bool died = true; died; calls += 3) {
+        int64_t before[TOGETHER];
+        for (size_t k = 1; k < TOGETHER; k++) {
+            AUTO_FREE char *service = mem_printf("%s/%s", shop.space, names[k]);
+            model_free(look_quiet(service));
+        }
+        struct world w = world_of(names[0], "");
+        plan_together(&w, names);
+        for (size_t k = 0; k < TOGETHER; k++)
+            before[k] = shop_generation(&shop, names[k]);
+        died = attempt(&w, calls) < 0;
+        if (died)
+            attempts(&w);
+        for (size_t k = 0; k < TOGETHER; k++) {
+            struct err err = ERR_INIT;
+            is_state(&w, (int64_t)k + 1, "applied");
+            assert_int_equal(shop_generation(&shop, names[k]), before[k] + 1); /* one rollout */
+            AUTO_JSON json_t *workload = shop_get(&shop, "deployments", names[k]);
+            AUTO(mark) struct mark *mark = mark_of(workload, &err);
+            assert_non_null(mark);
+            assert_int_equal(mark->cycle, w.s->cycle);
+        }
+        world_free(&w);
+    }
+    print_message("%lld points to die at\n", (long long)calls);
+    assert_true(calls > 30);
+    assert_true(together >= TOGETHER);
+}
+
 /* A quota of a scope, which nobody can judge beforehand, refuses the new pod: the rollout does not
  * get on. Every fourth point, as each takes as long as a move may. */
 static void test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it_back(void **state)
@@ -318,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_when_killed_before_or_after_any_call_moves_once),
+        cmocka_unit_test(test_executor_when_killed_among_moves_sent_together_moves_each_once),
         cmocka_unit_test(test_plan_when_the_api_server_stops_in_the_middle_resumes),
         cmocka_unit_test(
             test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it_back),

@@ -190,7 +190,8 @@ static void test_rule_11_pin_when_reverted_by_another_manager_is_told_and_rests(
     DO("annotate", "deployment", "fought", "remap/intent-");
     assert_true(shop_ready(&shop, "fought"));
     AUTO_FREE char *other = shop_other_node(&shop, "fought", NODES);
-    placed(pins, 3, "fought", NODE(other), 1, &saved);
+    AUTO_FREE char *again = NULL;
+    placed(pins, 3, "fought", NODE(other), 1, &again);
 }
 
 static void test_rule_9_mark_when_removed_with_its_pin_is_not_written_again(void **state)

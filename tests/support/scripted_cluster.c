@@ -334,9 +334,8 @@ static void ahead(void *ctx, const struct placement *placements, size_t n)
     world->foretelling = n > 0;
 }
 
-static int place(void *ctx, const struct placement *p, char **saved, struct err *err)
+static int place_now(const struct placement *p, char **saved, struct err *err)
 {
-    (void)ctx;
     if (!alive()) {
         return gone(err);
     }
@@ -355,6 +354,51 @@ static int place(void *ctx, const struct placement *p, char **saved, struct err 
         return err_set(err, ERR_UNREACHABLE, "the answer was lost");
     }
     return 0;
+}
+
+/* Answers that nobody has asked for yet; with the executor they are lost. */
+static void sent_forget(void)
+{
+    for (size_t i = 0; i < world->n_sent; i++) {
+        free(world->sent[i].saved);
+    }
+    free(world->sent);
+    world->sent = NULL;
+    world->n_sent = 0;
+}
+
+/* Some are begun at once, the others when they are asked for. */
+static void place_all(void *ctx, const struct placement *placements, size_t n)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        if (rng_chance(&world->rng, 0.7)) {
+            struct scripted_sent *sent = ARRAY_PUSH(world->sent, world->n_sent);
+            *sent = (struct scripted_sent){.seq = placements[i].seq};
+            sent->rc = place_now(&placements[i], &sent->saved, &sent->err);
+            world->sent_together++;
+        }
+    }
+}
+
+static int place(void *ctx, const struct placement *p, char **saved, struct err *err)
+{
+    (void)ctx;
+    for (size_t i = 0; i < world->n_sent; i++) {
+        struct scripted_sent sent = world->sent[i];
+        if (sent.seq != p->seq) {
+            continue;
+        }
+        world->sent[i] = world->sent[--world->n_sent];
+        if (!alive()) {
+            free(sent.saved);
+            return gone(err);
+        }
+        *saved = sent.saved;
+        *err = sent.rc ? sent.err : *err;
+        return sent.rc;
+    }
+    return place_now(p, saved, err);
 }
 
 static void report(struct settle_report *out, enum settle_state state, int id)
@@ -502,6 +546,12 @@ static int no_release(void *ctx, const struct app_scope *app, const char *servic
     return err_set(err, ERR_REFUSED, "not asked for here");
 }
 
+static void close_orchestrator(void *ctx)
+{
+    (void)ctx;
+    sent_forget();
+}
+
 static const struct option_spec no_options[] = {{NULL, NULL, NULL, false}};
 
 static const struct cluster_adapter cluster = {.name = "scripted",
@@ -513,17 +563,18 @@ static const struct cluster_adapter cluster = {.name = "scripted",
                                                .close = close_any};
 
 /* [marks][per service]: an orchestrator says of itself what it can. */
-#define ORCHESTRATOR(by_marks, by)                                                                 \
+#define ORCHESTRATOR(by_marks, by, together)                                                       \
     {                                                                                              \
         .name = "scripted", .summary = "scripted", .options = no_options, .granularity = (by),     \
         .start_first = true, .marks = (by_marks), .open = open_any, .ahead = ahead,                \
-        .place = place,                                                                            \
-        .settled = settled, .undo = undo, .release = no_release, .close = close_any                \
+        .place = place, .place_all = (together),                                                   \
+        .settled = settled, .undo = undo, .release = no_release,                                   \
+        .close = close_orchestrator                                                                \
     }
-static const struct orchestrator by_mark[2] = {[PER_INSTANCE] = ORCHESTRATOR(true, PER_INSTANCE),
-                                               [PER_SERVICE] = ORCHESTRATOR(true, PER_SERVICE)};
-static const struct orchestrator by_count[2] = {[PER_INSTANCE] = ORCHESTRATOR(false, PER_INSTANCE),
-                                                [PER_SERVICE] = ORCHESTRATOR(false, PER_SERVICE)};
+static const struct orchestrator by_mark[2] = {[PER_INSTANCE] = ORCHESTRATOR(true, PER_INSTANCE, place_all),
+                                               [PER_SERVICE] = ORCHESTRATOR(true, PER_SERVICE, place_all)};
+static const struct orchestrator by_count[2] = {[PER_INSTANCE] = ORCHESTRATOR(false, PER_INSTANCE, NULL),
+                                                [PER_SERVICE] = ORCHESTRATOR(false, PER_SERVICE, NULL)};
 
 const struct cluster_adapter *cluster_adapter_find(const char *name)
 {

@@ -29,6 +29,14 @@ struct scripted_faults {
     double stuck;       /* what is started never gets ready */
 };
 
+/* What became of a move that was begun with others, until it is asked for. */
+struct scripted_sent {
+    int64_t seq;
+    int rc;
+    char *saved;
+    struct err err;
+};
+
 struct scripted {
     const struct model *model; /* hosts, services and the instances at first; borrowed */
     struct plan *plan;
@@ -49,6 +57,9 @@ struct scripted {
     int64_t effect_ms;    /* when the newest effect was made */
     size_t foretold;      /* placements told ahead, in all … */
     bool foretelling;     /* … and those of now are not over */
+    struct scripted_sent *sent;
+    size_t n_sent;
+    size_t sent_together; /* moves that were begun with others, in all */
     struct rng rng, wall;
     bool wall_jumps;
     struct scripted_faults faults;

@@ -128,6 +128,27 @@ static void test_moves_when_begun_together_are_told_ahead(void **state)
     }
 }
 
+/* Those that may go side by side are begun by one call, behind the intents of all of them. */
+static void test_moves_when_the_orchestrator_takes_several_are_sent_together(void **state)
+{
+    (void)state;
+    size_t sent = 0;
+    for (int round = 0; round < 8; round++) {
+        struct world w = three_to_h1();
+        w.s->marks = true;
+        w.s->max_parallel = 4;
+        w.s->rng = (struct rng){(uint64_t)round};
+        assert_int_equal(scripted_attempt(w.s), 0);
+        sent += w.s->sent_together;
+        assert_int_equal(w.s->n_sent, 0); /* each was asked about */
+        assert_int_equal(w.s->most_at_once, 2);
+        check_done(&w);
+        check_once(&w);
+        world_free(&w);
+    }
+    assert_true(sent > 0);
+}
+
 /* An orchestrator that cannot tell yet is asked again after some 50 ms, however long the pause between two
  * looks; what is begun is looked at as soon. */
 static void test_move_when_it_is_to_be_asked_again_is_asked_soon_and_made_once(void **state)
@@ -428,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_detour_when_the_target_stays_full_tries_to_go_back),
         cmocka_unit_test(test_moves_when_they_need_nothing_of_each_other_go_side_by_side),
         cmocka_unit_test(test_moves_when_begun_together_are_told_ahead),
+        cmocka_unit_test(test_moves_when_the_orchestrator_takes_several_are_sent_together),
         cmocka_unit_test(test_move_when_it_is_to_be_asked_again_is_asked_soon_and_made_once),
         cmocka_unit_test(test_move_when_it_needs_room_that_another_frees_waits_for_it),
         cmocka_unit_test(test_moves_of_one_service_never_go_side_by_side),
