@@ -32,6 +32,8 @@ struct gather {
     CURLM *multi;
     int width, running;
     int64_t from_ms; /* nothing is started before: the server said so */
+    int (*may_send)(void *ctx, struct err *err); /* NULL: always */
+    void *may_send_ctx;
     struct gathered *first, **end; /* in the order in which they were asked for */
 };
 
@@ -122,6 +124,10 @@ static void end(struct gathered *g, int rc)
 static void start(struct gathered *g)
 {
     struct gather *gather = g->gather;
+    if (!g->request.asks && gather->may_send && gather->may_send(gather->may_send_ctx, &g->err)) {
+        end(g, -1);
+        return;
+    }
     g->answer.attempts++;
     g->curl = curl_easy_init();
     if (!g->curl)
@@ -166,6 +172,12 @@ struct gathered *gather_send_later(struct gather *gather, const char *method, co
     const struct http_request request = {
         .method = method, .path = path, .content_type = content_type, .body = body, .size = size};
     return add(gather, &request, SIZE_MAX);
+}
+
+void gather_guard(struct gather *gather, int (*may_send)(void *ctx, struct err *err), void *ctx)
+{
+    gather->may_send = may_send;
+    gather->may_send_ctx = ctx;
 }
 
 struct gathered *gather_send(struct gather *gather, const char *method, const char *path,
@@ -254,6 +266,13 @@ int gather_wait(struct gathered *g, const struct http_answer **answer, struct er
     if (g->rc)
         *err = g->err;
     return g->rc;
+}
+
+void gather_sends_start(struct gather *gather)
+{
+    for (struct gathered *g = gather->first; g; g = g->next)
+        while (g->state == QUEUED && !g->request.asks)
+            turn(gather);
 }
 
 void gather_settle(struct gather *gather)

@@ -32,6 +32,11 @@ struct gathered *gather_send(struct gather *gather, const char *method, const ch
 struct gathered *gather_send_later(struct gather *gather, const char *method, const char *path,
                                    const char *content_type, const void *body, size_t size);
 
+/* Asked before each of both, when it is its turn: what it refuses is not sent, and that is its end. */
+void gather_guard(struct gather *gather, int (*may_send)(void *ctx, struct err *err), void *ctx);
+/* Waits until all of them are on their ways. */
+void gather_sends_start(struct gather *gather);
+
 /* Lets what is under way go on, and waits for nothing. */
 void gather_turn(struct gather *gather);
 bool gathered_ended(const struct gathered *gathered);

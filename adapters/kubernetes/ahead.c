@@ -171,19 +171,37 @@ void ahead_send_leave(struct ahead_sent *sent)
     sent->left = true;
 }
 
-void ahead_left_turn(struct ahead *ahead, bool wait)
+void ahead_sends_start(struct ahead *ahead)
 {
+    if (ahead->n_sent > 0)
+        gather_sends_start(ahead->gather);
+}
+
+static bool is_unauthorized(struct gathered *ended)
+{
+    const struct http_answer *answer;
+    struct err ignored = ERR_INIT;
+    (void)gather_wait(ended, &answer, &ignored);
+    return answer->status == 401;
+}
+
+bool ahead_left_turn(struct ahead *ahead, bool wait)
+{
+    bool unauthorized = false;
     if (ahead->n_sent == 0)
-        return;
+        return false;
     if (wait)
         gather_settle(ahead->gather);
     else
         gather_turn(ahead->gather);
     for (size_t i = ahead->n_sent; i > 0; i--) {
         struct ahead_sent *sent = ahead->sent[i - 1];
-        if (sent->left && gathered_ended(sent->answer))
-            sent_free(sent);
+        if (!sent->left || !gathered_ended(sent->answer))
+            continue;
+        unauthorized |= is_unauthorized(sent->answer);
+        sent_free(sent);
     }
+    return unauthorized;
 }
 
 void ahead_wipe(struct ahead *ahead)

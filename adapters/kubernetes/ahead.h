@@ -43,7 +43,10 @@ struct ahead_sent *ahead_send_begin(struct ahead *ahead, struct http *http, cons
 int ahead_send_end(struct ahead_sent *sent, struct http_answer *out, struct err *err);
 /* Nobody waits for it: what is refused or lost stays so. */
 void ahead_send_leave(struct ahead_sent *sent);
-/* Lets those go on that nobody waits for, and with `wait` waits for the last of them. */
-void ahead_left_turn(struct ahead *ahead, bool wait);
+/* Waits until all are on their ways. */
+void ahead_sends_start(struct ahead *ahead);
+/* Lets those go on that nobody waits for, and with `wait` waits for the last of them. true: the server did
+ * not take the credentials of one. */
+bool ahead_left_turn(struct ahead *ahead, bool wait);
 
 #endif

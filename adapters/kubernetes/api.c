@@ -29,6 +29,7 @@ struct kube_api {
     bool has_credential;
     struct http *http; /* NULL: to be made (again) */
     struct ahead ahead; /* over `http` */
+    bool refused;       /* what was posted last: the credentials are read again before the next */
     int64_t timeout_ms, attempts, mib;
     int (*may_write)(void *ctx, struct err *err); /* NULL: always */
     void *may_write_ctx;
@@ -411,7 +412,9 @@ struct kube_sent *kube_api_send_begin(struct kube_api *api, const char *method, 
         err_set(err, ERR_INTERNAL, "%s %s: body is no JSON", method, path);
         return NULL;
     }
-    if (kube_api_connect(api, false, &http, err) ||
+    bool again = api->refused;
+    api->refused = false;
+    if (kube_api_connect(api, again, &http, err) ||
         (api->may_write && api->may_write(api->may_write_ctx, err))) {
         free(text);
         return NULL;
@@ -421,6 +424,7 @@ struct kube_sent *kube_api_send_begin(struct kube_api *api, const char *method, 
         err_set(err, ERR_INTERNAL, "%s %s: no connection", method, path);
         return NULL;
     }
+    gather_guard(api->ahead.gather, api->may_write, api->may_write_ctx); /* its turn may come late */
     struct kube_sent *out = mem_alloc(sizeof *out);
     *out = (struct kube_sent){method, mem_strdup(path), sent};
     return out;
@@ -456,7 +460,12 @@ void kube_api_post(struct kube_api *api, const char *path, const json_t *body)
 
 void kube_api_posts_turn(struct kube_api *api, bool wait)
 {
-    ahead_left_turn(&api->ahead, wait);
+    api->refused |= ahead_left_turn(&api->ahead, wait);
+}
+
+void kube_api_sends_start(struct kube_api *api)
+{
+    ahead_sends_start(&api->ahead);
 }
 
 /* --- lists --- */

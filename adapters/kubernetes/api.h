@@ -103,6 +103,9 @@ struct kube_sent *kube_api_send_begin(struct kube_api *api, const char *method, 
 int kube_api_send_end(struct kube_api *api, struct kube_sent *sent, json_t **out,
                       struct kube_status *status, struct err *err);
 
+/* Waits until all that was begun is on its way; what waits for longer goes by news that are old. */
+void kube_api_sends_start(struct kube_api *api);
+
 /* Posts an object as well as it can, beside whatever else goes on: nothing tells what became of it. */
 void kube_api_post(struct kube_api *api, const char *path, const json_t *body);
 /* Lets what is posted go on; with `wait` until there is none left. */

@@ -204,6 +204,7 @@ void place_all(void *ctx, const struct placement *placements, size_t n)
         sent.service = mem_strdup(p->service);
         *ARRAY_PUSH(o->sent, o->n_sent) = sent;
     }
+    kube_api_sends_start(o->api);
 }
 
 /* What became of a pin that place_all() has sent: as place_once(), or 1 where there is none. */

@@ -19,6 +19,7 @@
 
 struct server {
     struct MHD_Daemon *daemon;
+    atomic_int taken; /* requests with the right token */
     atomic_int requests, refusals; /* so many of the next requests are refused */
     const char *body;              /* of a refusal */
     unsigned status;
@@ -86,6 +87,7 @@ static enum MHD_Result serve(void *ctx, struct MHD_Connection *c, const char *ur
     const char *token = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
     if (s->token[0] && (!token || strcmp(token, s->token) != 0))
         return reply(c, 401, STATUS(401, "Unauthorized", ""), NULL);
+    s->taken++;
     if (strcmp(url, "/list") == 0)
         return serve_list(s, c);
     if (s->refusals-- > 0)
@@ -245,6 +247,69 @@ static void test_token_when_replaced_then_the_new_one_is_used(void **state)
     assert_int_equal(err.kind, ERR_REFUSED);
     assert_int_equal(s->requests, 2); /* once more with what is in the file now */
     assert_null(strstr(err.text, "new"));
+}
+
+static struct kube_sent *begin_one(struct server *s)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *body = json_object();
+    struct kube_sent *sent =
+        kube_api_send_begin(s->api, "PATCH", "/x", "application/json", body, &err);
+    if (!sent)
+        fail_msg("%s", err.text);
+    return sent;
+}
+
+static int leads(void *ctx, struct err *err)
+{
+    return *(bool *)ctx ? 0 : err_set(err, ERR_UNREACHABLE, "the lease is not ours");
+}
+
+static void test_write_when_begun_and_the_lease_lost_before_its_turn_then_not_sent(void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    bool ours = true;
+    kube_api_guard(s->api, leads, &ours);
+    struct kube_sent *first = begin_one(s);
+    kube_api_sends_start(s->api); /* this one is on its way */
+    struct kube_sent *second = begin_one(s);
+    ours = false;
+    assert_int_equal(kube_api_send_end(s->api, second, NULL, NULL, &err), -1);
+    assert_int_equal(err.kind, ERR_UNREACHABLE);
+    assert_non_null(strstr(err.text, "the lease is not ours"));
+    assert_int_equal(kube_api_send_end(s->api, first, NULL, NULL, &err), 0);
+    assert_int_equal(s->requests, 1);
+}
+
+/* Nobody waits for what is posted, and no other request need go over its connection. */
+static void test_post_when_the_credentials_were_replaced_then_the_next_goes_with_the_new_ones(
+    void **state)
+{
+    struct server *s = *state;
+    struct err err = ERR_INIT;
+    AUTO(kube_api) struct kube_api *api = NULL;
+    AUTO_JSON json_t *body = json_object();
+    AUTO_FREE char *path = mem_printf("%s/inline", s->folder);
+    const struct option options[] = {{"kubeconfig", path}};
+    const struct source source = {"k", "kubernetes", options, 1};
+    static const char *const tokens[] = {"one", "two"};
+    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
+        AUTO_FREE char *config = mem_printf(
+            "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%u'}}]\n"
+            "users: [{name: u, user: {token: %s}}]\n"
+            "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n",
+            MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT)->port, tokens[i]);
+        write_text(s->folder, "inline", config);
+        snprintf(s->token, sizeof s->token, "Bearer %s", tokens[i]);
+        assert_int_equal(api ? 0 : kube_api_open(&source, &api, &err), 0);
+        for (size_t k = 0; k <= i; k++) { /* the first since is lost */
+            s->taken = 0;
+            kube_api_post(api, "/x", body);
+            kube_api_posts_turn(api, true);
+        }
+        assert_int_equal(s->taken, 1);
+    }
 }
 
 struct pages {
@@ -428,6 +493,8 @@ int main(void)
         TEST(test_token_when_replaced_then_the_new_one_is_used),
         TEST(test_list_when_its_token_expires_then_begun_anew),
         TEST(test_list_when_it_expires_for_ever_then_given_up),
+        TEST(test_write_when_begun_and_the_lease_lost_before_its_turn_then_not_sent),
+        TEST(test_post_when_the_credentials_were_replaced_then_the_next_goes_with_the_new_ones),
         TEST(test_ahead_when_asked_for_then_each_answer_is_used_once),
         TEST(test_ahead_when_the_server_fails_then_errors_and_repeats_are_those_of_a_read),
         TEST(test_ahead_when_the_token_is_refused_then_each_read_says_so),
