@@ -528,6 +528,7 @@ static void oa_end_read(const struct finding *finding, const struct plan_options
                         struct value *best)
 {
     int64_t code = oa_code_given(options);
+    end->cut |= code == 1; /* what proves something before the first count would not be ended by it */
     end->killed |= end->cut && code >= 0 && code % 2 == 1;
     end->cut &= !end->failed;
     if (!end->cut || !end->killed) {
@@ -610,6 +611,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
         end = (struct finding_end){.iterations = end.iterations,
                                    .proven = true,
                                    .bound = end.bound,
+                                   .within = INFINITY, /* what moves cost may have kept more away */
+                                   .hosts = best.hosts,
                                    .why = "every placement was tried"};
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;

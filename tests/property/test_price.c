@@ -142,6 +142,36 @@ static void test_planners_when_hosts_are_the_objective_then_the_price_comes_afte
     assert_true(dear <= cheap);
 }
 
+/* What could be kept on so few hosts is a bound of the score, not of the score less what moves cost. */
+static void test_oa_when_moves_have_a_price_then_the_bound_of_few_hosts_has_none(void **state)
+{
+    int bounded = 0, above = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < RUNS / 2; seed++) {
+        struct wild wild = wild_all;
+        wild.unplaced = false;
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.objective = OBJECTIVE_HOSTS;
+        given.options.max_moves = 6; /* all may move */
+        given.options.min_gain = 0.5;
+        given.options.iterations = 1000000; /* patterns, not counts */
+        AUTO(plan) struct plan *plan = plan_by(&given, "oa");
+        struct brute truth = brute_force(given.model, given.analysis->rows, given.analysis->n_rows,
+                                         given.options.move_stateful, 6, true);
+        if (!truth.feasible || isnan(plan->affinity_bound_hosts) ||
+            plan->hosts_after != truth.fewest_hosts)
+            continue;
+        bounded++;
+        above += truth.fewest_hosts_score > plan->affinity_after + 1e-9;
+        assert_true(plan->hosts_bound <= truth.fewest_hosts);
+        if (plan->affinity_bound_hosts < truth.fewest_hosts_score - 1e-9)
+            fail_msg("seed %d: at most %g, but %g can be", (int)seed, plan->affinity_bound_hosts,
+                     truth.fewest_hosts_score);
+    }
+    print_message("%d bounded, %d kept less for the price\n", bounded, above);
+    assert_true(above > 0);
+}
+
 /* The program with prices, against all placements one by one. */
 static void priced_sweep(enum granularity granularity)
 {
@@ -209,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_hubs_when_moves_have_a_price_then_worth_it),
         cmocka_unit_test(test_planners_when_moves_have_a_price_then_none_is_wasted),
         cmocka_unit_test(test_planners_when_hosts_are_the_objective_then_the_price_comes_after),
+        cmocka_unit_test(test_oa_when_moves_have_a_price_then_the_bound_of_few_hosts_has_none),
         cmocka_unit_test(test_counts_when_instances_have_a_price_then_the_best_of_all),
         cmocka_unit_test(test_counts_when_services_have_a_price_then_the_best_of_all),
     };

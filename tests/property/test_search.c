@@ -599,6 +599,25 @@ static void test_oa_when_ended_early_at_its_bound_then_optimal_and_cut(void **st
                         plan->n_placement * sizeof *plan->placement);
 }
 
+/* What the bound of the room proves before the first count is not what a search had that was killed before
+ * it: `iterations` 1 repeats that one. */
+static void test_oa_when_killed_before_it_counted_then_repeats_without_a_proof(void **state)
+{
+    struct mock mock = {.topology = TOPOLOGY_STAR, .services = 5, .messages = 100, .seed = 1};
+    AUTO(model) struct model *model = mock_model(&mock);
+    AUTO(analysis) struct analysis *analysis = NULL;
+    struct err err = ERR_INIT;
+    (void)state;
+    assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
+    struct given given = {model, analysis, plan_options_default};
+    AUTO(plan) struct plan *whole = plan_by(&given, "oa");
+    assert_false(whole->cut);
+    given.options.iterations = 1;
+    AUTO(plan) struct plan *plan = plan_by(&given, "oa");
+    assert_true(plan->cut);
+    assert_int_equal(plan->iterations, 1);
+}
+
 /* The time is over before the search begins: packed greedily all the same. */
 static void test_oa_when_time_is_over_then_better_than_nothing(void **state)
 {
@@ -640,6 +659,7 @@ int main(void)
         cmocka_unit_test(test_oa_when_services_are_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_planners_when_their_bound_is_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_oa_when_ended_early_at_its_bound_then_optimal_and_cut),
+        cmocka_unit_test(test_oa_when_killed_before_it_counted_then_repeats_without_a_proof),
         cmocka_unit_test(test_oa_when_time_is_over_then_better_than_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
