@@ -256,9 +256,10 @@ struct orchestrator {
      * success *saved (caller frees, may stay NULL) is text that undo() needs.
      * ERR_REFUSED / ERR_CONFLICT / ERR_UNREACHABLE: nothing was changed or it cannot be known. */
     int (*place)(void *ctx, const struct placement *placement, char **saved, struct err *err);
-    /* All these are intended: begins as many as it can at the same time. place() is then called for each,
-     * and tells what came of it, or does it. NULL: one after the other. */
-    void (*place_all)(void *ctx, const struct placement *placements, size_t n);
+    /* All these are intended: begins as many as it can at the same time, and says of each whether. place()
+     * is then called for each that was begun, and tells what came of it; and for the others, unless the
+     * plan stops before, to do it. NULL: one after the other. */
+    void (*place_all)(void *ctx, const struct placement *placements, size_t n, bool *begun);
     /* As ahead(), of settled(). */
     void (*look_ahead)(void *ctx, const struct placement *placements, size_t n);
     /* Where is the object of this mark now? Looks at the cluster each time. After an undo of the

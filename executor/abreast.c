@@ -40,22 +40,46 @@ static void flight_drop(struct run *run, size_t at)
     memmove(&run->flights[at], &run->flights[at + 1], (run->n_flights - at) * sizeof *run->flights);
 }
 
+/* Those that were not asked for are the last. */
+static void begin_together(struct run *run, size_t first)
+{
+    size_t n = run->n_flights - first;
+    AUTO_FREE struct step *steps = mem_array(n + 1, sizeof *steps);
+    AUTO_FREE bool *begun = mem_array(n + 1, sizeof *begun);
+    for (size_t i = 0; i < n; i++) {
+        steps[i] = run->flights[first + i].step;
+    }
+    ask_place_all(&run->drive, steps, n, begun);
+    for (size_t i = 0; i < n; i++) {
+        run->flights[first + i].begun = begun[i];
+    }
+}
+
+/* The plan stopped while others were asked for; of this one there is only the intent. */
+static enum driven flight_forgo(struct run *run, const struct flight *flight)
+{
+    char why[1300];
+    snprintf(why, sizeof why, "plan stopped: %s", run->stopped);
+    if (!stage_leaving(run->drive.stage)) { /* else the next attempt finds the intent */
+        drive_discard(&run->drive, &flight->step, why);
+    }
+    return DRIVEN_ON;
+}
+
 int run_ask(struct run *run, struct err *err)
 {
-    size_t n = 0;
-    AUTO_FREE struct step *steps = mem_array(run->n_flights + 1, sizeof *steps);
-    for (size_t i = 0; i < run->n_flights; i++) {
-        if (!run->flights[i].asked) {
-            steps[n++] = run->flights[i].step;
-        }
+    size_t first = 0;
+    while (first < run->n_flights && run->flights[first].asked) {
+        first++;
     }
-    if (n > 1) {
-        ask_place_all(&run->drive, steps, n);
+    if (run->n_flights - first > 1) {
+        begin_together(run, first);
     }
-    for (size_t i = 0; i < run->n_flights;) {
-        enum driven driven = run->flights[i].asked
-                                 ? DRIVEN_FLYING
-                                 : drive_ask(&run->drive, &run->flights[i], err);
+    for (size_t i = first, n = 0; i < run->n_flights; n++) {
+        struct flight *flight = &run->flights[i];
+        bool forgo = n > 0 && !flight->begun && run_told_to_stop(run);
+        enum driven driven = forgo ? flight_forgo(run, flight)
+                                   : drive_ask(&run->drive, flight, err);
         if (driven == DRIVEN_FLYING) {
             i++;
             continue;

@@ -74,7 +74,8 @@ bool ask_overtaken(const struct err *err)
 }
 
 static void tell_ahead(const struct drive *d, const struct step *steps, size_t n,
-                       void (*tell)(void *ctx, const struct placement *placements, size_t n))
+                       void (*tell)(void *ctx, const struct placement *placements, size_t n),
+                       void *ctx)
 {
     if (!tell) {
         return;
@@ -85,7 +86,7 @@ static void tell_ahead(const struct drive *d, const struct step *steps, size_t n
         counts[i] = mem_array(steps[i].n_targets + 1, sizeof **counts);
         placements[i] = placement_of(d, &steps[i], counts[i]);
     }
-    tell(d->orchestrator_ctx, placements, n);
+    tell(ctx, placements, n);
     for (size_t i = 0; i < n; i++) {
         free(counts[i]);
     }
@@ -93,24 +94,37 @@ static void tell_ahead(const struct drive *d, const struct step *steps, size_t n
 
 void ask_ahead(struct drive *d, const struct step *steps, size_t n)
 {
-    tell_ahead(d, steps, n, d->orchestrator->ahead);
+    tell_ahead(d, steps, n, d->orchestrator->ahead, d->orchestrator_ctx);
 }
 
 void ask_looks_ahead(struct drive *d, const struct step *steps, size_t n)
 {
-    tell_ahead(d, steps, n, d->orchestrator->look_ahead);
+    tell_ahead(d, steps, n, d->orchestrator->look_ahead, d->orchestrator_ctx);
 }
 
-void ask_place_all(struct drive *d, const struct step *steps, size_t n)
+struct placing {
+    const struct drive *drive;
+    bool *begun;
+};
+
+static void place_all(void *ctx, const struct placement *placements, size_t n)
+{
+    const struct placing *placing = ctx;
+    const struct drive *d = placing->drive;
+    d->orchestrator->place_all(d->orchestrator_ctx, placements, n, placing->begun);
+}
+
+void ask_place_all(struct drive *d, const struct step *steps, size_t n, bool *begun)
 {
     struct err later = ERR_INIT; /* each is told when it is asked for alone */
+    struct placing placing = {d, begun};
     if (kept_may_write(d->kept, &later) < 0) {
         return;
     }
     for (size_t i = 0; i < n; i++) {
         kept_own(d->kept, d->request->cycle, steps[i].seq);
     }
-    tell_ahead(d, steps, n, d->orchestrator->place_all);
+    tell_ahead(d, steps, n, d->orchestrator->place_all ? place_all : NULL, &placing);
 }
 
 int ask_place(struct drive *d, const struct step *step, struct err *err)

@@ -12,8 +12,9 @@ int ask_intent(struct drive *drive, const struct intent *intent, struct err *err
 
 /* One call of place(); what undo needs is committed with the intent at once. */
 int ask_place(struct drive *drive, const struct step *step, struct err *err);
-/* The same of several moves, as far as it can be done at once: ask_place() of each tells what came of it. */
-void ask_place_all(struct drive *drive, const struct step *steps, size_t n);
+/* The same of several moves, as far as it can be done at once: ask_place() of each tells what came of it.
+ * begun[i]: it may have had an effect already. */
+void ask_place_all(struct drive *drive, const struct step *steps, size_t n, bool *begun);
 /* One look: where is the object of the step's mark? */
 int ask_report(struct drive *drive, const struct step *step, struct settle_report *out,
                struct err *err);

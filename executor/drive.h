@@ -60,6 +60,7 @@ struct flight {
     int64_t looked_ms, look_ms; /* monotonic: looked at last, and to be looked at again */
     bool rolled; /* since then its replicas were seen to be replaced */
     bool due;    /* to be looked at in this turn */
+    bool begun;  /* the orchestrator has begun it with others */
     bool asked;  /* the orchestrator has heard of it */
     struct replica_count *before, *after; /* of its service, by host: it holds room for both */
     size_t n_before, n_after;

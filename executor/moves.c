@@ -346,13 +346,8 @@ int moves_make(struct run *run, struct err *err)
         snprintf(run->lost, sizeof run->lost, "moves of it were discarded in an earlier attempt");
         run_reconsider(run);
     }
-    while (run->n_queue > 0 && !run_stopped(run)) {
-        const char *paused;
-        if (kept_paused(run->drive.kept, &paused)) {
-            run_stop(run, "%s", paused);
-        } else if (stage_stopping(run->drive.stage)) {
-            run_stop(run, "stopped on request");
-        } else if (run_limit_reached(run)) {
+    while (run->n_queue > 0 && !run_told_to_stop(run)) {
+        if (run_limit_reached(run)) {
             char text[80];
             snprintf(text, sizeof text, "the limit of %lld moves is reached",
                      (long long)run->request->max_moves);

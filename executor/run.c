@@ -17,6 +17,17 @@ bool run_stopped(const struct run *run)
     return run->stopped[0] != '\0';
 }
 
+bool run_told_to_stop(struct run *run)
+{
+    const char *paused;
+    if (!run_stopped(run) && kept_paused(run->drive.kept, &paused)) {
+        run_stop(run, "%s", paused);
+    } else if (!run_stopped(run) && stage_stopping(run->drive.stage)) {
+        run_stop(run, "stopped on request");
+    }
+    return run_stopped(run);
+}
+
 int run_after(struct run *run, enum driven driven)
 {
     const struct drive *d = &run->drive;

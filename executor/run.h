@@ -24,6 +24,8 @@ struct run {
 /* The plan goes no further. */
 void run_stop(struct run *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool run_stopped(const struct run *run);
+/* The same, or somebody wants it to now: then it does. */
+bool run_told_to_stop(struct run *run);
 /* What a driven move means for the rest. -1: the request fails. */
 int run_after(struct run *run, enum driven driven);
 /* Is the outcome of this seq known, from now or from an earlier attempt? */

@@ -102,7 +102,7 @@ void orchestrator_note_revert(struct kube_orchestrator *o, const json_t *workloa
 
 void place_ahead(void *orchestrator, const struct placement *placements, size_t n);
 int place_run(void *orchestrator, const struct placement *p, char **saved, struct err *err);
-void place_all(void *orchestrator, const struct placement *placements, size_t n);
+void place_all(void *orchestrator, const struct placement *placements, size_t n, bool *begun);
 /* Waits for what nobody asked about. */
 void place_forget(struct kube_orchestrator *o);
 /* The fields without a pin of ours that is there already, and what they were before the first. */

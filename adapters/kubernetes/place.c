@@ -187,7 +187,7 @@ void place_forget(struct kube_orchestrator *o)
     free(o->sent);
 }
 
-void place_all(void *ctx, const struct placement *placements, size_t n)
+void place_all(void *ctx, const struct placement *placements, size_t n, bool *begun)
 {
     struct kube_orchestrator *o = ctx;
     for (size_t i = 0; i < n; i++) {
@@ -201,6 +201,7 @@ void place_all(void *ctx, const struct placement *placements, size_t n)
             sent_wipe(&sent);
             continue;
         }
+        begun[i] = true;
         sent.service = mem_strdup(p->service);
         *ARRAY_PUSH(o->sent, o->n_sent) = sent;
     }

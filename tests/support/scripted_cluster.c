@@ -368,11 +368,12 @@ static void sent_forget(void)
 }
 
 /* Some are begun at once, the others when they are asked for. */
-static void place_all(void *ctx, const struct placement *placements, size_t n)
+static void place_all(void *ctx, const struct placement *placements, size_t n, bool *begun)
 {
     (void)ctx;
     for (size_t i = 0; i < n; i++) {
-        if (rng_chance(&world->rng, 0.7)) {
+        begun[i] = rng_chance(&world->rng, world->together);
+        if (begun[i]) {
             struct scripted_sent *sent = ARRAY_PUSH(world->sent, world->n_sent);
             *sent = (struct scripted_sent){.seq = placements[i].seq};
             sent->rc = place_now(&placements[i], &sent->saved, &sent->err);
@@ -920,6 +921,7 @@ struct scripted *scripted_new(const struct model *model)
     struct scripted *w = mem_alloc(sizeof *w);
     *w = (struct scripted){.model = model,
                            .marks = true,
+                           .together = 0.7,
                            .start_first = true,
                            .granularity = PER_INSTANCE,
                            .start_ms = 3,

@@ -59,6 +59,7 @@ struct scripted {
     bool foretelling;     /* … and those of now are not over */
     struct scripted_sent *sent;
     size_t n_sent;
+    double together;      /* the chance that one is begun with others, 0.7 */
     size_t sent_together; /* moves that were begun with others, in all */
     struct rng rng, wall;
     bool wall_jumps;

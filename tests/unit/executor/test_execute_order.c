@@ -149,6 +149,32 @@ static void test_moves_when_the_orchestrator_takes_several_are_sent_together(voi
     assert_true(sent > 0);
 }
 
+static void pause_at_second(struct scripted *s)
+{
+    s->paused = s->inspections == 2 ? "paused by somebody" : s->paused;
+}
+
+/* The first is asked for again, and meanwhile somebody pauses: what is only intended is not made. */
+static void test_moves_when_paused_while_one_is_asked_for_leave_what_was_not_begun(void **state)
+{
+    (void)state;
+    for (int together = 0; together < 2; together++) {
+        struct world w = three_to_h1();
+        w.s->max_parallel = 4;
+        w.s->together = together;
+        w.s->later = 1;
+        w.s->on_inspect = pause_at_second;
+        assert_int_equal(scripted_attempt(w.s), 0);
+        CHECK_STATE(w, 1, "applied");
+        CHECK_STATE(w, 2, together ? "applied" : "discarded");
+        if (!together) {
+            CHECK_REASON(w, 2, "plan stopped: paused by somebody");
+        }
+        check_once(&w);
+        world_free(&w);
+    }
+}
+
 /* An orchestrator that cannot tell yet is asked again after some 50 ms, however long the pause between two
  * looks; what is begun is looked at as soon. */
 static void test_move_when_it_is_to_be_asked_again_is_asked_soon_and_made_once(void **state)
@@ -450,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_moves_when_they_need_nothing_of_each_other_go_side_by_side),
         cmocka_unit_test(test_moves_when_begun_together_are_told_ahead),
         cmocka_unit_test(test_moves_when_the_orchestrator_takes_several_are_sent_together),
+        cmocka_unit_test(test_moves_when_paused_while_one_is_asked_for_leave_what_was_not_begun),
         cmocka_unit_test(test_move_when_it_is_to_be_asked_again_is_asked_soon_and_made_once),
         cmocka_unit_test(test_move_when_it_needs_room_that_another_frees_waits_for_it),
         cmocka_unit_test(test_moves_of_one_service_never_go_side_by_side),
