@@ -44,12 +44,25 @@ static void say_broken(const struct model *model, const int *before, const int *
         buf_puts(out, "a rule would be broken");
 }
 
-static void explain_total(const struct place *place, const struct plan_options *options, int i,
-                          int host, struct buf *out)
+/* A partner's host is in use: to go there makes no host more. So it is the total that was in the way,
+ * whatever the objective. */
+static void explain_total(const struct plan_options *options, double gain, bool dear,
+                          const char *cost, struct buf *out)
 {
-    double gain = place_gain(place, i, host);
+    bool blind = strcmp(options->planner, "oa-modified") == 0;
     buf_printf(out, "changes the total by %.6g%s", gain,
-               gain > 0 && options->min_gain > 0 ? ", less than the restart costs" : "");
+               gain <= 0 ? ""
+               : blind   ? ", which is not looked at (resources only)"
+               : dear    ? cost
+                         : "");
+}
+
+/* The move costs at least what it gains. */
+static bool is_dear(const struct place *place, int i, int host)
+{
+    int start = place->space->start[i];
+    bool restarts = start >= 0 && place->at[i] == start && host != start;
+    return restarts && place_gain(place, i, host) <= place->space->price[i] + 1e-9;
 }
 
 /* What --max-moves leaves for one instance: nothing. */
@@ -91,10 +104,9 @@ static void explain_one(const struct place *place, const struct plan_options *op
                  rules_problem_rule(place->rules, service, place->at[i], host), out);
     else if (place->n_moved >= place_budget(space, options) && place->at[i] == space->start[i])
         buf_puts(out, no_moves(place, options));
-    else if (options->objective == OBJECTIVE_HOSTS)
-        buf_puts(out, "would not keep the hosts fewest or the total best");
     else
-        explain_total(place, options, i, host, out);
+        explain_total(options, place_gain(place, i, host), is_dear(place, i, host),
+                      ", less than the restart costs", out);
 }
 
 /* Says where the service, spread over the set, would be too much; false: nowhere. */
@@ -158,11 +170,10 @@ static void explain_team(struct teams *teams, const struct plan_options *options
     else if (!full && options->max_moves >= 0 && teams->asked > options->max_moves)
         buf_printf(out, "takes %d moves, of %lld allowed %lld are left", team->n,
                    (long long)options->max_moves, (long long)(options->max_moves - asked));
-    else if (!full && options->objective == OBJECTIVE_HOSTS)
-        buf_puts(out, "would not keep the hosts fewest or the total best");
     else if (!full)
-        buf_printf(out, "changes the total by %.6g%s", place->score - score,
-                   teams->paid > paid && place->score > score ? ", less than the restarts cost" : "");
+        explain_total(options, place->score - score,
+                      teams->paid > paid && place->score - score <= teams->paid - paid + 1e-9,
+                      ", less than the restarts cost", out);
     puller_back(teams->puller, 0);
     team_refresh(teams, team);
     if (broken)

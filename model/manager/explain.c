@@ -231,28 +231,38 @@ static void put_counts_not(const struct context *c, const struct affinity *row, 
     }
 }
 
+/* What was lost of the plan, or what the plan itself says, after `lead`; false where neither speaks of them. */
+static bool put_known_why(const struct context *c, const struct affinity *row, const char *lead,
+                          struct buf *out)
+{
+    int64_t seq = 0;
+    const char *state = NULL, *why = NULL;
+    double planned = pair_share(c, row, c->planned);
+    if (planned > pair_share(c, row, c->after) + SAME && (why = lost_why(c, row, &seq, &state))) {
+        buf_printf(out, "%smove %" PRId64 " would have brought them %s, but %s%s%s%s", lead, seq,
+                   planned > 1 - SAME ? "together" : "closer",
+                   strcmp(state, "failed") == 0 ? "" : "was ", state, *why ? ": " : "", why);
+        return true;
+    }
+    why = discarded_why(c, row);
+    if (why) {
+        buf_printf(out, "%s%s", lead, why);
+    }
+    return why != NULL;
+}
+
 static void put_why_not(const struct context *c, const struct affinity *row, struct buf *out)
 {
     if (row->degree <= 0) {
         put_counts_not(c, row, out);
         return;
     }
-    int64_t seq = 0;
-    const char *state = NULL, *why = NULL;
     const char *a = end_name(c, row->level, row->a), *b = end_name(c, row->level, row->b);
-    if (pair_share(c, row, c->planned) > pair_share(c, row, c->after) + SAME &&
-        (why = lost_why(c, row, &seq, &state))) {
-        buf_printf(out, "move %" PRId64 " would have brought them together, but was %s%s%s", seq,
-                   state, *why ? ": " : "", why);
+    if (put_known_why(c, row, "", out)) {
         return;
     }
     if (!c->d->plan) {
         buf_puts(out, "the cycle made no plan");
-        return;
-    }
-    why = discarded_why(c, row);
-    if (why) {
-        buf_puts(out, why);
         return;
     }
     const char *fixed_a = end_fixed_why(c, row->level, row->a);
@@ -303,13 +313,16 @@ static char *affinity_text(const struct context *c, const struct explained_affin
         put_moves_of(c, row, true, &out);
         buf_printf(&out, ": %.1f%% of their traffic can stay on a host, %.1f%% before",
                    100 * x->share_after, 100 * x->share_before);
+        put_known_why(c, row, "; ", &out);
         break;
     case HONOURED_LESS:
         buf_printf(&out, "part by ");
         put_moves_of(c, row, true, &out);
-        buf_printf(&out, ": %.1f%% of their traffic can stay on a host, %.1f%% before; other "
-                         "partners weigh more",
+        buf_printf(&out, ": %.1f%% of their traffic can stay on a host, %.1f%% before",
                    100 * x->share_after, 100 * x->share_before);
+        if (!put_known_why(c, row, "; ", &out)) {
+            buf_puts(&out, "; other partners weigh more");
+        }
         break;
     case HONOURED_NOT:
         buf_puts(&out, "stay apart: ");

@@ -92,18 +92,36 @@ static void test_affinity_when_one_of_two_moves_failed_then_parted(void **state)
     set_state(*state, 2, "failed", "never ready");
     assert_first(*state, "less",
                  "cart-1 and front-2 part by move 1: 0.0% of their traffic can stay on a host, "
+                 "100.0% before; move 2 would have brought them together, but failed: never ready");
+}
+
+static void add_discarded(struct decision *d, const char *a, const char *b, const char *why)
+{
+    struct discarded *x = ARRAY_PUSH(d->plan->discarded, d->plan->n_discarded);
+    assert_int_equal(model_ends(d->model, a, b, &x->level, &x->a, &x->b), 0);
+    x->why = mem_strdup(why);
+}
+
+static void test_affinity_when_they_part_by_the_plan_then_its_reason(void **state)
+{
+    struct decision *d = *state;
+    d->plan->placement[d->plan->moves[1].instance] = d->plan->moves[1].source;
+    d->plan->n_moves = 1;
+    add_row(d, "cart-1", "front-2", 0.5);
+    assert_first(d, "less",
+                 "cart-1 and front-2 part by move 1: 0.0% of their traffic can stay on a host, "
                  "100.0% before; other partners weigh more");
+    add_discarded(d, "front-2", "cart-1", "front-2 to n1: rule apart (rules[0], of front)");
+    assert_first(d, "less",
+                 "cart-1 and front-2 part by move 1: 0.0% of their traffic can stay on a host, "
+                 "100.0% before; front-2 to n1: rule apart (rules[0], of front)");
 }
 
 static void test_affinity_when_planner_discarded_it_then_its_reason(void **state)
 {
     struct decision *d = *state;
     add_row(d, "cart-2", "db-1", 0.5);
-    struct discarded *x = ARRAY_PUSH(d->plan->discarded, d->plan->n_discarded);
-    x->level = LEVEL_INSTANCE;
-    x->a = model_instance(d->model, "db-1"); /* in either order */
-    x->b = model_instance(d->model, "cart-2");
-    x->why = mem_strdup("no host has room");
+    add_discarded(d, "db-1", "cart-2", "no host has room"); /* in either order */
     assert_first(d, "not", "cart-2 (not placed) and db-1 (n1) stay apart: no host has room");
 }
 
@@ -145,6 +163,10 @@ static void test_affinity_when_services_come_closer_then_shares(void **state)
     assert_first(*state, "partly",
                  "cart and db come closer by move 1: 50.0% of their traffic can stay on a host, "
                  "0.0% before");
+    add_discarded(*state, "cart", "db", "cart-2 to n1: no moves left");
+    assert_first(*state, "partly",
+                 "cart and db come closer by move 1: 50.0% of their traffic can stay on a host, "
+                 "0.0% before; cart-2 to n1: no moves left");
 }
 
 static void test_affinity_when_no_plan_then_said(void **state)
@@ -227,6 +249,7 @@ int main(void)
         TEST(test_affinity_when_moved_together_then_kept_where_they_are_now),
         TEST(test_affinity_when_move_was_discarded_then_not_with_its_reason),
         TEST(test_affinity_when_one_of_two_moves_failed_then_parted),
+        TEST(test_affinity_when_they_part_by_the_plan_then_its_reason),
         TEST(test_affinity_when_planner_discarded_it_then_its_reason),
         TEST(test_affinity_when_nobody_may_move_then_both_reasons),
         TEST(test_affinity_when_one_may_not_move_then_said),
