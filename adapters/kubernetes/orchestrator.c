@@ -153,7 +153,7 @@ void orchestrator_note_revert(struct kube_orchestrator *o, const json_t *workloa
     AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(workload);
     AUTO_FREE char *text = mark_encode(mark);
     struct err unsaid = ERR_INIT;
-    (void)write_patch(o, workload, &now, text, NULL, &unsaid);
+    (void)write_patch(o, workload, &now, text, false, NULL, &unsaid);
 }
 
 /* --- undo --- */
@@ -213,7 +213,7 @@ static int undo_once(struct kube_orchestrator *o, const struct placement *p, con
         return 0; /* another hand has put it back already */
     }
     AUTO_FREE char *previous = mark_previous(mark);
-    return write_patch(o, workload, &then, previous, NULL, err);
+    return write_patch(o, workload, &then, previous, false, NULL, err);
 }
 
 static int undo(void *ctx, const struct placement *p, const char *saved, struct err *err)
@@ -261,7 +261,7 @@ static int release_once(struct kube_orchestrator *o, const json_t *workload, boo
     int64_t count = rolls ? rollout_replicas(workload) : 0;
     if (!dry_run && count > 0 && place_check(o, workload, mark, NULL, err))
         return err_prefix(err, "%s", kube_text(kube_get(workload, "metadata"), "name"));
-    int rc = dry_run ? 0 : write_patch(o, workload, &then, NULL, NULL, err);
+    int rc = dry_run ? 0 : write_patch(o, workload, &then, NULL, false, NULL, err);
     if (rc == 0)
         *restarts += count;
     return rc;

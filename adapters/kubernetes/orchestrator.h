@@ -168,9 +168,9 @@ bool world_targets_taken(struct kube_orchestrator *o, const struct pin *pin);
 int write_apply(struct kube_orchestrator *o, const json_t *workload, const struct mark *mark,
                 struct write **later, struct err *err);
 /* Fields as they shall be, and the annotation (NULL: none); what is as wanted already is not
- * written. */
+ * written. `locked`: nor anything where the workload changed at all since, as by write_apply(). */
 int write_patch(struct kube_orchestrator *o, const json_t *workload, const struct pin_fields *then,
-                const char *annotation, struct write **later, struct err *err);
+                const char *annotation, bool locked, struct write **later, struct err *err);
 /* Waits for what was begun, and frees it. */
 int write_end(struct kube_orchestrator *o, struct write *write, struct err *err);
 

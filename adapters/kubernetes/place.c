@@ -156,7 +156,7 @@ static int place_once(struct kube_orchestrator *o, const struct placement *p, st
         return err_set(err, ERR_CONFLICT, "is pinned there already; its pods were placed elsewhere");
     AUTO_FREE char *text = mark_encode(mark);
     int rc = mark->patched || owners_patched(workload)
-                 ? write_patch(o, workload, &then, text, later ? &later->write : NULL, err)
+                 ? write_patch(o, workload, &then, text, true, later ? &later->write : NULL, err)
                  : write_apply(o, workload, mark, later ? &later->write : NULL, err);
     if (rc)
         return rc;

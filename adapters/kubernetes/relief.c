@@ -203,7 +203,7 @@ static int take_off(struct relieving *r, const json_t *workload, const struct ma
         return 0;
     relief.done = !b->look_only && (b->restarts < 0 || relief.restarts <= b->restarts) &&
                   (b->per_service < 0 || relief.restarts <= b->per_service);
-    int rc = relief.done ? write_patch(r->o, workload, &then, NULL, NULL, err) : 0;
+    int rc = relief.done ? write_patch(r->o, workload, &then, NULL, false, NULL, err) : 0;
     if (rc)
         return rc < 0 ? -1 : 0;
     if (relief.done && b->restarts >= 0)
@@ -225,7 +225,7 @@ static int mark_stale(struct relieving *r, const json_t *workload, struct mark *
     mark->stale = down ? mem_strdup("none of its nodes is ready") : NULL;
     AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(workload);
     AUTO_FREE char *text = mark_encode(mark);
-    return write_patch(r->o, workload, &now, text, NULL, err) < 0 ? -1 : 0;
+    return write_patch(r->o, workload, &now, text, false, NULL, err) < 0 ? -1 : 0;
 }
 
 static int read_nodes(struct relieving *r, struct err *err)

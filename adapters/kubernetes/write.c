@@ -110,13 +110,13 @@ static void patch_annotation(const json_t *workload, const char *wanted, json_t 
 }
 
 int write_patch(struct kube_orchestrator *o, const json_t *workload, const struct pin_fields *then,
-                const char *annotation, struct write **later, struct err *err)
+                const char *annotation, bool locked, struct write **later, struct err *err)
 {
     AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(workload);
     AUTO_JSON json_t *operations = json_pack("[{s:s,s:s,s:s}]", "op", "test", "path",
                                              "/metadata/uid", "value", meta_text(workload, "uid"));
     /* That something is absent cannot be tested; the version stands for it. */
-    if ((!now.affinity && then->affinity) || (!now.spread && then->spread))
+    if (locked || (!now.affinity && then->affinity) || (!now.spread && then->spread))
         json_array_append_new(operations,
                               json_pack("{s:s,s:s,s:s}", "op", "test", "path",
                                         "/metadata/resourceVersion", "value",

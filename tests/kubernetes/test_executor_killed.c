@@ -27,6 +27,8 @@ static struct kube_cluster *cluster;
 static struct shop shop;
 static bool counting; /* the executor's calls, not the test's own */
 static int64_t cycles;
+static void (*before_patch)(const char *path); /* between what is read of a workload and its patch */
+static void (*after_patch)(const char *path);  /* its patch is on its way, or about to be */
 static int64_t together; /* patches that were on their ways while others were begun */
 static int64_t asked; /* so many calls, and the move is asked for; the looks after it are a matter of time */
 
@@ -118,9 +120,13 @@ struct kube_sent *__wrap_kube_api_send_begin(struct kube_api *api, const char *m
                                              const json_t *body, struct err *err)
 {
     struct err unheard = ERR_INIT;
+    if (before_patch)
+        before_patch(path);
     struct kube_sent *sent =
         lives() ? __real_kube_api_send_begin(api, method, path, type, body, err) : NULL;
     together += sent != NULL;
+    if (sent && after_patch)
+        after_patch(path);
     if (sent && lives())
         return sent;
     if (sent)
@@ -141,7 +147,10 @@ struct world {
 static struct model *look(void)
 {
     struct err err = ERR_INIT;
-    const struct option options[] = {{"kubeconfig", cluster->kubeconfig}, {"min_node_age", "0s"}, {"soak", "0s"}};
+    const struct option options[] = {{"kubeconfig", cluster->kubeconfig},
+                                     {"min_node_age", "0s"},
+                                     {"soak", "0s"},
+                                     {"foreign_affinity", "merge"}};
     const struct source source = {"shop", "kubernetes", options, ARRAY_LEN(options)};
     const char *const spaces[] = {shop.space, NULL}, *const none[] = {NULL};
     const struct app_scope app = {.name = "app", .namespaces = spaces, .services = none};
@@ -277,15 +286,17 @@ static void test_executor_when_killed_before_or_after_any_call_moves_once(void *
 }
 
 #define TOGETHER 3
+#define CROWD 5
+#define GONE_MS 5000 /* the server comes back no earlier than the move is given up */
 
 /* The plan of a world of the first, with the others on their ways too: each to the node after its own. */
-static void plan_together(struct world *w, const char *const *names)
+static void plan_together(struct world *w, const char *const *names, size_t n)
 {
     AUTO_FREE int *placement = mem_array(w->model->n_instances + 1, sizeof *placement);
     for (size_t i = 0; i < w->model->n_instances; i++) {
         const struct instance *x = &w->model->instances[i];
         placement[i] = x->host;
-        for (size_t k = 0; k < TOGETHER; k++) {
+        for (size_t k = 0; k < n; k++) {
             AUTO_FREE char *service = mem_printf("%s/%s", shop.space, names[k]);
             if (x->service == model_service(w->model, service))
                 placement[i] = (x->host + 1) % (int)w->model->n_hosts;
@@ -293,8 +304,8 @@ static void plan_together(struct world *w, const char *const *names)
     }
     plan_free(w->s->plan);
     scripted_plan(w->s, placement);
-    assert_int_equal(w->s->plan->n_moves, TOGETHER);
-    w->s->max_parallel = TOGETHER;
+    assert_int_equal(w->s->plan->n_moves, n);
+    w->s->max_parallel = (int64_t)n;
 }
 
 /* Their patches are on their ways at the same time. Every third point. */
@@ -312,7 +323,7 @@ static void test_executor_when_killed_among_moves_sent_together_moves_each_once(
             model_free(look_quiet(service));
         }
         struct world w = world_of(names[0], "");
-        plan_together(&w, names);
+        plan_together(&w, names, TOGETHER);
         for (size_t k = 0; k < TOGETHER; k++)
             before[k] = shop_generation(&shop, names[k]);
         died = attempt(&w, calls) < 0;
@@ -332,6 +343,156 @@ static void test_executor_when_killed_among_moves_sent_together_moves_each_once(
     print_message("%lld points to die at\n", (long long)calls);
     assert_true(calls > 30);
     assert_true(together >= TOGETHER);
+}
+
+/* --- others write at the same time --- */
+
+static const char *const crowd[CROWD] = {"deleted", "denied", "noted", "plain", "released"};
+static int64_t crowd_seq[CROWD]; /* the moves */
+
+/* The last of them with a list of its owner's, into which we write by patch. */
+#define OWN                                                                                        \
+    ",\"affinity\":{\"nodeAffinity\":{\"preferredDuringSchedulingIgnoredDuringExecution\":"          \
+    "[{\"weight\":1,\"preference\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Exists\"}]}}]}}"
+
+static struct world crowd_world(bool owned)
+{
+    for (size_t k = 0; k < CROWD; k++) {
+        AUTO_FREE char *service = mem_printf("%s/%s", shop.space, crowd[k]);
+        assert_true(shop_deploy(&shop, crowd[k], 1, owned && k == CROWD - 1 ? OWN : ""));
+        model_free(look_quiet(service));
+    }
+    struct world w = world_of("plain", ",{\"name\":\"foreign_affinity\",\"value\":\"merge\"}");
+    plan_together(&w, crowd, CROWD);
+    for (size_t i = 0; i < CROWD; i++)
+        for (size_t k = 0; k < CROWD; k++) {
+            AUTO_FREE char *service = mem_printf("%s/%s", shop.space, crowd[k]);
+            if (w.s->plan->moves[i].service == model_service(w.model, service))
+                crowd_seq[k] = w.s->plan->moves[i].seq;
+        }
+    return w;
+}
+
+static void people_write(const char *path)
+{
+    if (strstr(path, "/deployments/deleted?"))
+        assert_true(KUBECTL(cluster, NULL, NULL, "-n", shop.space, "delete", "deployment", "deleted"));
+    if (strstr(path, "/deployments/noted?"))
+        assert_true(KUBECTL(cluster, NULL, NULL, "-n", shop.space, "label", "--overwrite",
+                            "deployment", "noted", "by=hand")); /* not its generation */
+    if (strstr(path, "/deployments/released?"))
+        assert_true(KUBECTL(cluster, NULL, NULL, "-n", shop.space, "set", "image",
+                            "deployment/released", "*=elsewhere:2"));
+}
+
+/* Nobody may change what we say of `denied`. */
+static void deny(void)
+{
+    static const char policy[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":"
+        "\"admissionregistration.k8s.io/v1\",\"kind\":\"ValidatingAdmissionPolicy\",\"metadata\":{"
+        "\"name\":\"denied\"},\"spec\":{\"matchConstraints\":{\"resourceRules\":[{\"apiGroups\":"
+        "[\"apps\"],\"apiVersions\":[\"v1\"],\"operations\":[\"UPDATE\"],\"resources\":"
+        "[\"deployments\"]}]},\"validations\":[{\"expression\":\"object.metadata.name != 'denied' || "
+        "!has(object.metadata.annotations) || !('remap/intent' in object.metadata.annotations)\"}]}},"
+        "{\"apiVersion\":\"admissionregistration.k8s.io/v1\",\"kind\":"
+        "\"ValidatingAdmissionPolicyBinding\",\"metadata\":{\"name\":\"denied\"},\"spec\":{"
+        "\"policyName\":\"denied\",\"validationActions\":[\"Deny\"]}}]}";
+    int64_t until = clock_mono_ms() + SHOP_WAIT_MS;
+    assert_true(KUBECTL(cluster, policy, NULL, "apply", "-f", "-"));
+    while (KUBECTL(cluster, NULL, NULL, "-n", shop.space, "annotate", "--dry-run=server",
+                   "deployment", "denied", "remap/intent=x"))
+        assert_true(clock_mono_ms() < until);
+}
+
+/* The server's words for it are its own; the others of the plan come to their ends. */
+static void test_moves_when_people_write_between_the_reads_and_the_patches_are_told_as_they_are(
+    void **state)
+{
+    (void)state;
+    struct world w = crowd_world(true);
+    struct err err = ERR_INIT;
+    int64_t before[CROWD];
+    deny();
+    for (size_t k = 0; k < CROWD; k++)
+        before[k] = shop_generation(&shop, crowd[k]);
+    before_patch = people_write;
+    int rc = attempt(&w, -1);
+    before_patch = NULL;
+    if (rc)
+        fail_msg("%s", w.s->stopped);
+    is_state(&w, crowd_seq[0], "discarded");
+    is_state(&w, crowd_seq[1], "failed");
+    assert_int_equal(shop_generation(&shop, "denied"), before[1]);
+    is_state(&w, crowd_seq[2], "applied");
+    assert_int_equal(shop_generation(&shop, "noted"), before[2] + 1);
+    is_state(&w, crowd_seq[3], "applied");
+    assert_int_equal(shop_generation(&shop, "plain"), before[3] + 1);
+    /* Theirs first; where it was at its end by then, ours after it. */
+    bool placed = strcmp(scripted_state(w.s, crowd_seq[4]), "applied") == 0;
+    if (!placed)
+        is_state(&w, crowd_seq[4], "discarded");
+    assert_int_equal(shop_generation(&shop, "released"), before[4] + 1 + placed);
+    AUTO_JSON json_t *released = shop_get(&shop, "deployments", "released");
+    AUTO(mark) struct mark *mark = mark_of(released, &err);
+    assert_int_equal(mark != NULL, placed);
+    if (mark) { /* ours was made of what theirs had left */
+        AUTO_FREE char *template = mark_template(released);
+        assert_string_equal(mark->template, template);
+    }
+    AUTO_FREE char *affinity = shop_affinity(&shop, "denied");
+    assert_string_equal(affinity, "absent");
+    assert_true(KUBECTL(cluster, NULL, NULL, "delete", "validatingadmissionpolicy,"
+                        "validatingadmissionpolicybinding", "denied"));
+    world_free(&w);
+}
+
+static int sent_by_now;
+
+static void server_stops(const char *path)
+{
+    (void)path;
+    if (++sent_by_now == 3)
+        assert_true(kube_cluster_stop(cluster, "kube-apiserver"));
+}
+
+/* Some of the patches were answered, some heard and not answered, some not sent; of one the executor asks
+ * until its time is over. What the store says in the end is what the cluster shows. */
+static void test_moves_when_the_server_stops_among_their_patches_are_told_as_they_are(void **state)
+{
+    (void)state;
+    struct world w = crowd_world(false);
+    int64_t before[CROWD];
+    char *affinity[CROWD];
+    for (size_t k = 0; k < CROWD; k++) {
+        before[k] = shop_generation(&shop, crowd[k]);
+        affinity[k] = shop_affinity(&shop, crowd[k]);
+    }
+    w.s->ready_timeout_ms = GONE_MS;
+    after_patch = server_stops;
+    sent_by_now = 0;
+    int rc = attempt(&w, -1);
+    after_patch = NULL;
+    assert_int_equal(rc, -1);
+    assert_true(sent_by_now >= 3);
+    assert_true(kube_cluster_start(cluster, "kube-apiserver"));
+    w.s->ready_timeout_ms = WAIT_MS;
+    attempts(&w);
+    for (size_t k = 0; k < CROWD; k++) {
+        const char *told = scripted_state(w.s, crowd_seq[k]);
+        int64_t changes = shop_generation(&shop, crowd[k]) - before[k];
+        AUTO_FREE char *now = shop_affinity(&shop, crowd[k]);
+        if (strcmp(told, "applied") == 0) {
+            assert_int_equal(changes, 1); /* one rollout */
+            assert_string_not_equal(now, affinity[k]);
+        } else {
+            assert_true(strcmp(told, "failed") == 0 || strcmp(told, "discarded") == 0);
+            assert_true(changes == 0 || changes == 2); /* there and back, where it had come there */
+            assert_string_equal(now, affinity[k]);
+        }
+        free(affinity[k]);
+    }
+    world_free(&w);
 }
 
 /* A quota of a scope, which nobody can judge beforehand, refuses the new pod: the rollout does not
@@ -415,6 +576,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_when_killed_before_or_after_any_call_moves_once),
         cmocka_unit_test(test_executor_when_killed_among_moves_sent_together_moves_each_once),
+        cmocka_unit_test(
+            test_moves_when_people_write_between_the_reads_and_the_patches_are_told_as_they_are),
+        cmocka_unit_test(test_moves_when_the_server_stops_among_their_patches_are_told_as_they_are),
         cmocka_unit_test(test_plan_when_the_api_server_stops_in_the_middle_resumes),
         cmocka_unit_test(
             test_executor_when_killed_before_or_after_calls_of_a_failure_puts_it_back),
