@@ -467,18 +467,25 @@ static int oa_without(struct space *space, const struct plan_options *options, c
 }
 
 /* The solver proved nothing: where placements are few, all are tried. True when *best is proven to
- * be the optimum. */
+ * be the optimum; *cut where the clock ended that, which leaves *best as it is. */
 static bool oa_last_resort(const struct space *space, const struct plan_options *options,
-                           int64_t start_ms, int *best_at, struct value *best, double *top)
+                           int64_t deadline_ms, int *best_at, struct value *best, double *top,
+                           bool *cut)
 {
-    struct effort effort = {.limit = -1,
-                            .deadline_ms = start_ms + options->time_limit_ms * 98 / 100};
+    struct effort effort = {.limit = -1, .deadline_ms = deadline_ms};
+    struct value found = *best;
+    AUTO_FREE int *at = mem_dup(best_at, (size_t)space->n * sizeof *at);
     AUTO(place) struct place *place = place_new(space, space->start);
-    if (exhaust_best(place, options, &effort, best_at, best, top) == EXHAUST_FOUND)
+    if (exhaust_best(place, options, &effort, at, &found, top) == EXHAUST_FOUND) {
+        *best = found;
+        memcpy(best_at, at, (size_t)space->n * sizeof *at);
         return true;
-    if (best->valid)
+    }
+    *cut = effort.cut;
+    if (best->valid || effort.cut)
         return false;
     enum exhaust_verdict verdict = exhaust(place, options, &effort);
+    *cut = effort.cut;
     best->none = verdict == EXHAUST_NONE;
     if (verdict == EXHAUST_FOUND)
         hubs_candidate(place, options, &effort, best_at, best);
@@ -565,6 +572,31 @@ static void oa_greedy(struct space *space, const struct plan_options *options, i
     memcpy(best_at, at, (size_t)space->n * sizeof *at);
 }
 
+/* Counts more than a search took that came to its end: what the clock ended was before it, or after it. */
+enum { ENDED_AFTER = 1, ENDED_BEFORE };
+
+/* After a search that came to its end; *clocked: the clock ended what was before it. */
+static void oa_after(const struct space *space, const struct plan_options *options, bool clocked,
+                     int64_t start_ms, int *best_at, struct value *best, struct finding_end *end)
+{
+    int64_t more = options->iterations < 0 ? 0 : oa_code_given(options) / 2 - end->iterations;
+    bool again = more == ENDED_AFTER || more == ENDED_BEFORE, cut = more == ENDED_AFTER;
+    int64_t deadline_ms = again ? INT64_MAX : start_ms + options->time_limit_ms * 98 / 100;
+    if (!end->proven && !cut &&
+        oa_last_resort(space, options, deadline_ms, best_at, best, &end->bound, &cut))
+        *end = (struct finding_end){.iterations = end->iterations,
+                                    .proven = true,
+                                    .bound = end->bound,
+                                    .within = INFINITY, /* what moves cost may have kept more away */
+                                    .hosts = best->hosts,
+                                    .why = "every placement was tried"};
+    if (!again && !clocked && !cut)
+        return;
+    end->cut = true;
+    end->killed = false;
+    end->iterations += cut ? ENDED_AFTER : ENDED_BEFORE;
+}
+
 static int oa_plan(const struct model *model, const struct analysis *analysis,
                    const struct plan_options *options, struct plan *out, struct err *err)
 {
@@ -579,7 +611,8 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     char *hopeless = oa_hopeless(space, options);
     if (hopeless)
         return oa_without(space, options, hopeless, out, err);
-    int answered = oa_by_counts(space, options, out, err);
+    bool clocked = false;
+    int answered = oa_by_counts(space, options, &clocked, out, err);
     if (answered != 0)
         return answered < 0 ? -1 : 0;
     AUTO(finding) struct finding *finding = finding_new(space->n);
@@ -606,14 +639,9 @@ static int oa_plan(const struct model *model, const struct analysis *analysis,
     oa_end_read(finding, options, &first, &end, best_at, &best);
     if (end.cut && end.killed && (end.iterations == 0 || !best.valid))
         oa_greedy(space, options, best_at, &best);
+    if (!end.cut)
+        oa_after(space, options, clocked, start_ms, best_at, &best, &end);
     struct effort done = {.done = end.iterations, .cut = end.cut};
-    if (!end.proven && !end.cut && oa_last_resort(space, options, start_ms, best_at, &best, &end.bound))
-        end = (struct finding_end){.iterations = end.iterations,
-                                   .proven = true,
-                                   .bound = end.bound,
-                                   .within = INFINITY, /* what moves cost may have kept more away */
-                                   .hosts = best.hosts,
-                                   .why = "every placement was tried"};
     if (hubs_finish(space, options, &done, best_at, &best, out, err) < 0)
         return -1;
     if (end.cut)

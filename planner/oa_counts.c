@@ -34,6 +34,7 @@ int patterns_kinds(const struct space *space)
 struct answer {
     bool proven;
     int mark; /* that ended the heuristic's share of the time (share.h); 0: none */
+    bool trials_cut; /* the clock ended the trials */
     const char *why;
     struct counts_end end;
     struct value best;
@@ -49,6 +50,8 @@ enum { CUT_HEURISTIC, CUT_TRIALS, CUT_PROGRAM, PARTS };
 
 static int64_t part_of(const struct plan_options *options)
 {
+    if (options->iterations >= OA_COUNTS_MARKED)
+        return (options->iterations - OA_COUNTS_MARKED) / SHARE_MARKS == 1 ? CUT_TRIALS : PARTS;
     if (options->iterations >= OA_COUNTS_WHOLE)
         return PARTS;
     return options->iterations < 0 ? -1 : options->iterations % PARTS;
@@ -67,8 +70,9 @@ static int64_t done_of(const struct plan_options *options)
 /* Where the heuristic ends again; -1: by the clock. */
 static int mark_of(const struct plan_options *options)
 {
-    return part_of(options) < 0        ? -1
-           : part_of(options) == PARTS ? 0
+    return part_of(options) < 0                        ? -1
+           : options->iterations >= OA_COUNTS_MARKED ? (int)(options->iterations % SHARE_MARKS)
+           : part_of(options) == PARTS               ? 0
                                        : (int)(options->iterations / PARTS % SHARE_MARKS);
 }
 
@@ -138,14 +142,13 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
                         int64_t start_ms, int64_t share, int *best_at)
 {
     int64_t deadline_ms = start_ms + options->time_limit_ms * share / 100;
-    bool trials_cut;
     a->end = (struct counts_end){.bound = INFINITY, .hosts_bound = -1};
     answer_heuristic(a, space, options, start_ms, best_at);
     if (a->effort.cut || a->best.none)
         return;
-    bool tried = answer_trials(a, space, options, deadline_ms, best_at, &trials_cut);
-    int part = trials_cut ? CUT_TRIALS : CUT_PROGRAM;
-    a->effort.cut = trials_cut || a->mark > 0;
+    bool tried = answer_trials(a, space, options, deadline_ms, best_at, &a->trials_cut);
+    int part = a->trials_cut ? CUT_TRIALS : CUT_PROGRAM;
+    a->effort.cut = a->trials_cut || a->mark > 0;
     a->effort.done = a->effort.cut ? code_of(ALL_NODES, a->mark, part) : CUT_PROGRAM;
     if (tried)
         return;
@@ -153,6 +156,8 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
         a->why = "the heuristic's answer: too many services and hosts for an exact form";
         return;
     }
+    if (options->iterations >= OA_COUNTS_MARKED) /* came to its end */
+        deadline_ms = start_ms + INT32_MAX / 2;
     a->end = counts_solve(space, options, deadline_ms,
                           options->iterations < 0 ? -1 : done_of(options), best_at, &a->best);
     if (!a->end.proven)
@@ -165,8 +170,8 @@ static void answer_find(struct answer *a, struct space *space, const struct plan
                  : "counts of services on hosts as an integer program, ended before the proof";
 }
 
-int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
-                 struct err *err)
+int oa_by_counts(struct space *space, const struct plan_options *options, bool *clocked,
+                 struct plan *out, struct err *err)
 {
     bool whole = options->granularity == PER_SERVICE, fit = !whole && patterns_kinds(space) > 0;
     if (fit && (patterns_say_all(space, options) || !counts_suit(space, options) ||
@@ -175,10 +180,11 @@ int oa_by_counts(struct space *space, const struct plan_options *options, struct
     struct answer answer = {0};
     AUTO_FREE int *best_at = mem_array((size_t)space->n, sizeof *best_at);
     answer_find(&answer, space, options, plan_start_ms(options), fit ? 40 : 80, best_at);
+    *clocked = answer.effort.cut;
     if (fit && !answer.proven)
         return 0;
-    if (fit)
-        answer.effort.cut = false; /* counts of a cut one are of patterns */
+    if (fit && answer.effort.cut) /* lesser counts are of patterns */
+        answer.effort.done = OA_COUNTS_MARKED + answer.mark + SHARE_MARKS * answer.trials_cut;
     if (hubs_finish(space, options, &answer.effort, best_at, &answer.best, out, err) < 0)
         return -1;
     if (!answer.best.valid)

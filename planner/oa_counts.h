@@ -12,12 +12,15 @@ bool patterns_say_all(const struct space *space, const struct plan_options *opti
 int patterns_kinds(const struct space *space);
 
 /* 1: *out is the answer (always at service granularity, or where patterns have no form); 0: nothing
- * is proven, patterns may do better in the time that is left; -1: *err. The space must be strict.
- */
-int oa_by_counts(struct space *space, const struct plan_options *options, struct plan *out,
-                 struct err *err);
+ * is proven, patterns may do better in the time that is left (*clocked: it was the clock that ended this);
+ * -1: *err. The space must be strict. */
+int oa_by_counts(struct space *space, const struct plan_options *options, bool *clocked,
+                 struct plan *out, struct err *err);
 
 /* Counts from here on are of what comes after a whole answer of oa_by_counts(): the bound is refined. */
 #define OA_COUNTS_WHOLE (INT64_C(1) << 49)
+/* From here on they are of a whole answer after parts that the clock ended: the heuristic's mark (share.h),
+ * and SHARE_MARKS more where it ended the trials. */
+#define OA_COUNTS_MARKED (OA_COUNTS_WHOLE + OA_COUNTS_WHOLE / 2)
 
 #endif

@@ -521,6 +521,40 @@ static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
     assert_true(cuts > 20);
 }
 
+/* What the clock ended on the way to a proof is a cut, too: a plan that says it is none is the same every time,
+ * its counts included. */
+static void test_oa_when_ended_on_the_way_to_a_proof_then_cut_or_the_same_bytes(void **state)
+{
+    static const int64_t limits_ms[] = {3, 8, 20};
+    struct wild wild = wild_all;
+    int cuts = 0, whole = 0;
+    (void)state;
+    wild.instances = 8;
+    wild.hosts = 4;
+    wild.unplaced = false;
+    for (uint64_t seed = 0; seed < RUNS / 20; seed++) {
+        AUTO_GIVEN struct given given = given_make(&wild, seed);
+        given.options.max_moves = seed % 2 ? 6 : -1;
+        given.options.objective = seed % 2 ? OBJECTIVE_AFFINITY : OBJECTIVE_HOSTS;
+        AUTO_FREE char *first = NULL;
+        for (int k = 0; k < 4; k++) {
+            struct buf text = BUF_INIT;
+            cut_repeats(&given, "oa", limits_ms[seed % ARRAY_LEN(limits_ms)], &cuts);
+            given.options.iterations = -1;
+            AUTO(plan) struct plan *plan = plan_by(&given, "oa");
+            plan_encode(plan, given.model, false, &text);
+            if (!plan->cut && first)
+                assert_string_equal(text.data, first);
+            if (!plan->cut && !first)
+                first = mem_strdup(text.data);
+            whole += !plan->cut;
+            buf_wipe(&text);
+        }
+    }
+    print_message("%d searches cut, %d whole\n", cuts, whole);
+    assert_true(cuts + whole > 0);
+}
+
 /* Fewest hosts: packing, prices of the covering problem, two trees; parts of it end by the clock too. */
 static void test_oa_when_fewest_hosts_are_cut_then_same_bytes_by_its_counts(void **state)
 {
@@ -655,6 +689,7 @@ int main(void)
         cmocka_unit_test(test_hubs_when_repeated_then_same_bytes),
         cmocka_unit_test(test_hubs_when_cut_then_repeats_by_iterations),
         cmocka_unit_test(test_search_when_cut_then_same_bytes_by_its_counts),
+        cmocka_unit_test(test_oa_when_ended_on_the_way_to_a_proof_then_cut_or_the_same_bytes),
         cmocka_unit_test(test_oa_when_fewest_hosts_are_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_oa_when_services_are_cut_then_same_bytes_by_its_counts),
         cmocka_unit_test(test_planners_when_their_bound_is_cut_then_same_bytes_by_its_counts),
