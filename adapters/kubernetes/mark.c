@@ -222,8 +222,10 @@ char *mark_template(const json_t *workload)
     json_t *spec = json_object_get(template, "spec");
     json_object_del(spec, "affinity");
     json_object_del(spec, "topologySpreadConstraints");
-    AUTO_FREE char *text = template ? json_dumps(template, JSON_COMPACT | JSON_SORT_KEYS)
-                                    : mem_strdup("");
+    char *dumped = template /* anything at all, from a server that is none */
+                       ? json_dumps(template, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY)
+                       : NULL;
+    AUTO_FREE char *text = dumped ? dumped : mem_strdup("");
     unsigned char digest[SHA256_DIGEST_LENGTH];
     SHA256((const unsigned char *)text, strlen(text), digest);
     char *hex = mem_alloc(2 * sizeof digest + 1);
