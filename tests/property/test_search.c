@@ -20,6 +20,15 @@
 #include "tests/property/given.h"
 #include "tests/support/runs.h"
 
+/* Mock services, analyzed, with the usual options. */
+static struct given given_mock(const struct mock *mock)
+{
+    struct given given = {.model = mock_model(mock), .options = plan_options_default};
+    struct err err = ERR_INIT;
+    assert_int_equal(affinity_analyzer.analyze(given.model, 0.5, &given.analysis, &err), 0);
+    return given;
+}
+
 #define RUNS RUNS_OF(1000)
 
 static struct brute brute(const struct given *given, bool strict)
@@ -507,11 +516,7 @@ static void test_search_when_cut_then_same_bytes_by_its_counts(void **state)
     for (int services = 60; services <= 240; services += 30) {
         struct mock mock = {.topology = TOPOLOGY_P2P, .services = services, .messages = 3000,
                             .seed = (uint64_t)services};
-        AUTO(model) struct model *model = mock_model(&mock);
-        AUTO(analysis) struct analysis *analysis = NULL;
-        struct err err = ERR_INIT;
-        assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
-        struct given given = {model, analysis, plan_options_default};
+        AUTO_GIVEN struct given given = given_mock(&mock);
         for (size_t k = 0; k < ARRAY_LEN(limits_ms); k++)
             for (size_t p = 0; p < ARRAY_LEN(names); p++)
                 cut_repeats(&given, names[p], limits_ms[k], &cuts);
@@ -566,11 +571,7 @@ static void test_oa_when_fewest_hosts_are_cut_then_same_bytes_by_its_counts(void
             struct mock mock = {.topology = TOPOLOGY_P2P, .services = services, .messages = 3000,
                                 .tight = k % 2, .mem_factor = k % 3 == 2 ? 2.4 : 0,
                                 .seed = (uint64_t)services + k};
-            AUTO(model) struct model *model = mock_model(&mock);
-            AUTO(analysis) struct analysis *analysis = NULL;
-            struct err err = ERR_INIT;
-            assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
-            struct given given = {model, analysis, plan_options_default};
+            AUTO_GIVEN struct given given = given_mock(&mock);
             given.options.objective = OBJECTIVE_HOSTS;
             cut_repeats(&given, "oa", limits_ms[k], &cuts);
         }
@@ -616,12 +617,8 @@ static void test_planners_when_their_bound_is_cut_then_same_bytes_by_its_counts(
 static void test_oa_when_ended_early_at_its_bound_then_optimal_and_cut(void **state)
 {
     struct mock mock = {.topology = TOPOLOGY_P2P, .services = 10, .messages = 1000, .seed = 1};
-    AUTO(model) struct model *model = mock_model(&mock);
-    AUTO(analysis) struct analysis *analysis = NULL;
-    struct err err = ERR_INIT;
     (void)state;
-    assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
-    struct given given = {model, analysis, plan_options_default};
+    AUTO_GIVEN struct given given = given_mock(&mock);
     given.options.iterations = 2;
     AUTO(plan) struct plan *plan = plan_by(&given, "oa");
     assert_int_equal(plan->status, PLAN_OPTIMAL);
@@ -638,12 +635,8 @@ static void test_oa_when_ended_early_at_its_bound_then_optimal_and_cut(void **st
 static void test_oa_when_killed_before_it_counted_then_repeats_without_a_proof(void **state)
 {
     struct mock mock = {.topology = TOPOLOGY_STAR, .services = 5, .messages = 100, .seed = 1};
-    AUTO(model) struct model *model = mock_model(&mock);
-    AUTO(analysis) struct analysis *analysis = NULL;
-    struct err err = ERR_INIT;
     (void)state;
-    assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
-    struct given given = {model, analysis, plan_options_default};
+    AUTO_GIVEN struct given given = given_mock(&mock);
     AUTO(plan) struct plan *whole = plan_by(&given, "oa");
     assert_false(whole->cut);
     given.options.iterations = 1;
@@ -656,12 +649,8 @@ static void test_oa_when_killed_before_it_counted_then_repeats_without_a_proof(v
 static void test_oa_when_time_is_over_then_better_than_nothing(void **state)
 {
     struct mock mock = {.topology = TOPOLOGY_P2P, .services = 300, .messages = 3000, .seed = 4};
-    AUTO(model) struct model *model = mock_model(&mock);
-    AUTO(analysis) struct analysis *analysis = NULL;
-    struct err err = ERR_INIT;
     (void)state;
-    assert_int_equal(affinity_analyzer.analyze(model, 0.5, &analysis, &err), 0);
-    struct given given = {model, analysis, plan_options_default};
+    AUTO_GIVEN struct given given = given_mock(&mock);
     given.options.time_limit_ms = 1;
     given.options.start_ms = clock_mono_ms() - 1000;
     AUTO(plan) struct plan *plan = plan_by(&given, "oa");
