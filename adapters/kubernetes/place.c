@@ -13,9 +13,7 @@
 #include "model/base/clock.h"
 #include "model/base/json.h"
 
-/* The fields without a pin of ours that is there already, and what they were before the first. */
-struct pin_fields place_base(const json_t *workload, const struct mark *mark,
-                                     enum pin_kind kind)
+struct pin_fields place_base(const json_t *workload, const struct mark *mark, enum pin_kind kind)
 {
     AUTO_PIN_FIELDS struct pin_fields now = pin_fields_of(workload);
     const owners_path leaf = {"spec",         "template", "spec", "affinity",
@@ -83,8 +81,8 @@ static bool has_ending(const json_t *pods)
     return false;
 }
 
-int place_check(struct kube_orchestrator *o, const json_t *workload,
-                         const struct mark *mark, struct pin *pin, struct err *err)
+int place_check(struct kube_orchestrator *o, const json_t *workload, const struct mark *mark,
+                struct pin *pin, struct err *err)
 {
     AUTO_WORLD struct world w = {0};
     char why[300];
@@ -252,7 +250,8 @@ void place_ahead(void *ctx, const struct placement *placements, size_t n)
     struct kube_orchestrator *o = ctx;
     AUTO_FREE const char **services = mem_array(n + 1, sizeof *services);
     AUTO_FREE struct pin *pins = mem_array(n + 1, sizeof *pins);
-    kube_api_ahead_forget(o->api);
+    if (n == 0) /* what was read for those told before may not be used yet: they are sent together */
+        kube_api_ahead_forget(o->api);
     for (size_t i = 0; i < n; i++) {
         services[i] = placements[i].service;
         orchestrator_pin(o, &placements[i], &pins[i]);
